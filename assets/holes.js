@@ -81,7 +81,7 @@ function replace(element, html) {
 
 const shownPage = () => location.pathname + location.search;
 
-// The content of a page: `{selector: [html]}`. Null if the request fails.
+// The content of a page: `{selector: [html]}`. Tokens in a form also have the key `selector + action`. Null if the request fails.
 async function contentOf(page) {
 	const url = `${HOLES}?page=${encodeURIComponent(page)}`;
 	const response = await fetch(url, { credentials: "same-origin", headers: { accept: "application/json" } });
@@ -92,8 +92,9 @@ async function contentOf(page) {
 function fill(tags, content) {
 	filled = [];
 	for (const tag of tags) {
-		const { hole, index } = tag.dataset;
-		const html = content[hole]?.[index] ?? content[hole]?.[0];
+		const { hole, index, form = "" } = tag.dataset;
+		const own = content[hole + form] ?? content[hole];
+		const html = own?.[index] ?? own?.[0];
 		const element = elementOf(tag);
 		if (html === undefined || !element) continue;
 		replace(element, html);

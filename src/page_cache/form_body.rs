@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn a_placeholder_is_the_whole_value_of_a_field() {
-        let own = Placeholder { page: "/a".to_owned(), selector: "i".to_owned(), index: 0 }.encode();
+        let own =
+            Placeholder { page: "/a".to_owned(), selector: "i".to_owned(), form: String::new(), index: 0 }.encode();
         let part =
             |head: &str, value: &str| format!("--x\r\nContent-Disposition: form-data; {head}\r\n\r\n{value}\r\n--x");
         let imitated = part("name=\"t\"", &own).replace("--x", "--y");
@@ -178,7 +179,8 @@ mod tests {
     fn a_token_is_for_its_own_field_and_for_fields_with_usual_names() {
         let headers = headers("application/x-www-form-urlencoded");
         let form = FormBody::new(&headers, b"").unwrap();
-        let placeholder = Placeholder { page: "/a".to_owned(), selector: "i".to_owned(), index: 0 };
+        let placeholder =
+            Placeholder { page: "/a".to_owned(), selector: "i".to_owned(), form: String::new(), index: 0 };
         let is = |name, own| {
             form.is_for_token(&PlaceholderField { name, range: 0..0, placeholder: placeholder.clone() }, own)
         };

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 
-use super::placeholder::{Placeholder, is_script, token_range};
+use super::placeholder::{LastForm, Placeholder, is_script, token_range};
 use crate::{
     config::rules::{HoleRule, HoleSource},
     ports::{
@@ -83,11 +83,22 @@ impl Hole {
 const SCRIPT: Asset = asset!("holes.js");
 
 /// The tag that lets [`SCRIPT`] replace the element before it. A module runs once, however often its tag is repeated.
-/// `attribute`: empty, or [`ON_USE`].
+/// `attributes`: empty, or those of [`token_tag`].
 #[must_use]
-pub fn script_tag(selector: &str, index: usize, attribute: &str) -> String {
-    let selector = selector.replace('&', "&amp;").replace('"', "&quot;").replace('>', "&gt;");
-    format!(r#"<script type="module" src="{SCRIPT}" data-hole="{selector}" data-index="{index}"{attribute}></script>"#)
+pub fn script_tag(selector: &str, index: usize, attributes: &str) -> String {
+    let selector = escaped(selector);
+    format!(r#"<script type="module" src="{SCRIPT}" data-hole="{selector}" data-index="{index}"{attributes}></script>"#)
+}
+
+/// The tag of a token.
+fn token_tag(Placeholder { selector, form, index, .. }: &Placeholder) -> String {
+    let form = if form.is_empty() { String::new() } else { format!(" data-form=\"{}\"", escaped(form)) };
+    script_tag(selector, *index, &(form + ON_USE))
+}
+
+/// Text as the value of an attribute in double quotes, without `>`.
+fn escaped(text: &str) -> String {
+    html::escaped(text).replace('"', "&quot;").replace('>', "&gt;")
 }
 
 /// The script waits until the visitor uses a form.
@@ -146,28 +157,40 @@ fn tag_length(html: &[u8]) -> usize {
 /// # Errors
 /// [`HtmlError`].
 pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Bytes) -> Result<FoundHoles, HtmlError> {
-    let selectors: Vec<_> = rules.iter().map(|rule| rule.selector.as_str()).collect();
+    let mut selectors: Vec<_> = rules.iter().map(|rule| rule.selector.as_str()).collect();
+    let has_tokens = rules.iter().any(|rule| rule.source == HoleSource::Token);
+    selectors.extend(has_tokens.then_some(LastForm::SELECTOR));
+    let mut last_form = LastForm::default();
     let mut counts = vec![0; rules.len()];
+    // Rule and form of each token in a form.
+    let mut in_forms: Vec<(usize, String)> = Vec::new();
     let mut holes: Vec<Hole> = Vec::new();
     let mut edits = Vec::new();
     for element in html::elements(parser, body, &selectors).await? {
         let (Some(rule), Some(count)) = (rules.get(element.selector), counts.get_mut(element.selector)) else {
+            last_form = LastForm::new(element.outer, body);
             continue;
         };
-        let index = *count;
+        let mut index = *count;
         *count += 1;
         let (range, content) = match rule.source {
             HoleSource::Page => (Some(element.outer), HoleContent::Element { selector: rule.selector.clone(), index }),
             HoleSource::Token => {
                 let Range { start, end } = element.outer;
                 let html = body.get(start..end).unwrap_or_default();
+                let form = last_form.action_at(start).to_owned();
+                if !form.is_empty() {
+                    let own = (element.selector, form.clone());
+                    index = in_forms.iter().filter(|other| **other == own).count();
+                    in_forms.push(own);
+                }
+                let placeholder = Placeholder { page: page.to_owned(), selector: rule.selector.clone(), form, index };
                 // A script has run before another one could replace it.
                 if !is_script(html) {
                     let tag = tag_length(body.get(end..).unwrap_or_default());
-                    edits.push((end..end + tag, script_tag(&rule.selector, index, ON_USE)));
+                    edits.push((end..end + tag, token_tag(&placeholder)));
                 }
                 if let Some(token) = token_range(html) {
-                    let placeholder = Placeholder { page: page.to_owned(), selector: rule.selector.clone(), index };
                     edits.push((start + token.start..start + token.end, placeholder.encode()));
                 }
                 (Some(start..end), HoleContent::Token)
@@ -301,8 +324,10 @@ mod tests {
             body
         };
         let body = insert(html);
-        let token =
-            |selector: &str| Placeholder { page: "/p?a".to_owned(), selector: selector.to_owned(), index: 0 }.encode();
+        let token = |selector: &str| {
+            Placeholder { page: "/p?a".to_owned(), selector: selector.to_owned(), form: String::new(), index: 0 }
+                .encode()
+        };
         let (input, meta) = (
             format!("<input value={}><script", token("input")),
             format!("<meta content=\"{}\"><script", token("meta")),

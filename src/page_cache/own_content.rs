@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
+use super::placeholder::LastForm;
 use crate::{
     config::{
         HeaderRules, PageConfig,
@@ -19,7 +20,8 @@ use crate::{
     sessions::cookie,
 };
 
-/// The elements of a visitor's page by the selectors of the rules, in their order.
+/// The elements of a visitor's page by the selectors of the rules, in their order. The tokens of a form also have the entry
+/// `<selector><action>`.
 pub type OwnContent = HashMap<String, Vec<Bytes>>;
 
 /// The reason for which the origin's page fills no hole.
@@ -114,10 +116,21 @@ pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<
     let mut selectors: Vec<_> = rules.page_selectors().collect();
     sort::sort_by(&mut selectors, Ord::cmp);
     selectors.dedup();
+    let own = selectors.len();
+    selectors.extend(rules.has_tokens().then_some(LastForm::SELECTOR));
+    let mut last_form = LastForm::default();
     let mut content = OwnContent::new();
     for element in html::elements(parser, html, &selectors).await? {
-        let Some(selector) = selectors.get(element.selector) else { continue };
-        content.entry((*selector).to_owned()).or_default().push(html.slice(element.outer));
+        let Some(selector) = selectors.get(element.selector).filter(|_| element.selector < own) else {
+            last_form = LastForm::new(element.outer, html);
+            continue;
+        };
+        let form = last_form.action_at(element.outer.start);
+        let element = html.slice(element.outer);
+        if !form.is_empty() && rules.is_token(selector) {
+            content.entry(format!("{selector}{form}")).or_default().push(element.clone());
+        }
+        content.entry((*selector).to_owned()).or_default().push(element);
     }
     Ok(content)
 }

@@ -5,7 +5,7 @@
 //! own token: see `execute::tokens`.
 //!
 //! ```text
-//! edgefront-token-<base64url of "<index> <selector>\n<path and query>">
+//! edgefront-token-<base64url of "<index> <selector>\n<path and query>[\n<form>]">
 //! ```
 //!
 //! Its characters need no escapes in HTML, forms, JSON and headers.
@@ -22,16 +22,19 @@ pub struct Placeholder {
     /// Path and query of the page.
     pub page: String,
     pub selector: String,
-    /// The index among the elements of the page that match the selector.
+    /// The `action` of its form. Empty without one.
+    pub form: String,
+    /// The index among the elements of the page that match the selector, in forms with this `action`.
     pub index: usize,
 }
 
 impl Placeholder {
     #[must_use]
     pub fn encode(&self) -> String {
-        let Self { page, selector, index } = self;
+        let Self { page, selector, form, index } = self;
         let mut text = START.to_owned();
-        URL_SAFE_NO_PAD.encode_string(format!("{index} {selector}\n{page}"), &mut text);
+        let line = if form.is_empty() { "" } else { "\n" };
+        URL_SAFE_NO_PAD.encode_string(format!("{index} {selector}\n{page}{line}{form}"), &mut text);
         text
     }
 
@@ -40,10 +43,11 @@ impl Placeholder {
     pub fn decode(text: &[u8]) -> Option<Self> {
         let place = String::from_utf8(URL_SAFE_NO_PAD.decode(text.strip_prefix(START.as_bytes())?).ok()?).ok()?;
         let (element, page) = place.split_once('\n')?;
+        let (page, form) = page.split_once('\n').unwrap_or((page, ""));
         let (index, selector) = element.split_once(' ')?;
         let index = index.parse().ok()?;
         let is_page = page.starts_with('/') && !page.contains('#');
-        is_page.then(|| Self { page: page.to_owned(), selector: selector.to_owned(), index })
+        is_page.then(|| Self { page: page.to_owned(), selector: selector.to_owned(), form: form.to_owned(), index })
     }
 }
 
@@ -76,6 +80,32 @@ pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     let kind = attribute_range(element, "type").and_then(|range| element.get(range));
     let is_hidden = kind.is_none_or(|kind| kind.eq_ignore_ascii_case(b"hidden"));
     attribute_range(element, attribute).filter(|range| is_hidden && !range.is_empty())
+}
+
+/// The last form before an element of a page. Its `action` tells the tokens of several forms apart: in Rails, each is valid for
+/// one `action` only. Their order differs between visitors, and between the stored page and a later one. Forms do not nest.
+#[derive(Debug, Default)]
+pub struct LastForm {
+    range: Range<usize>,
+    action: String,
+}
+
+impl LastForm {
+    pub const SELECTOR: &str = "form";
+
+    /// The form with this place in `page`.
+    #[must_use]
+    pub fn new(range: Range<usize>, page: &[u8]) -> Self {
+        let form = page.get(range.clone()).unwrap_or_default();
+        let action = attribute_range(form, "action").and_then(|range| std::str::from_utf8(form.get(range)?).ok());
+        Self { range, action: action.map(unescaped).unwrap_or_default() }
+    }
+
+    /// The form's `action`, if an element at `position` is in the form. Empty otherwise.
+    #[must_use]
+    pub fn action_at(&self, position: usize) -> &str {
+        if self.range.contains(&position) { &self.action } else { "" }
+    }
 }
 
 /// Returns whether the element is a `script`.
@@ -231,7 +261,8 @@ mod tests {
     use super::*;
 
     fn placeholder() -> Placeholder {
-        Placeholder { page: "/products/mug?color=ä".to_owned(), selector: "[name='t k']".to_owned(), index: 3 }
+        let (page, selector) = ("/products/mug?color=ä".to_owned(), "[name='t k']".to_owned());
+        Placeholder { page, selector, form: "/cart".to_owned(), index: 3 }
     }
 
     fn token(element: &str) -> Option<&str> {
@@ -240,7 +271,10 @@ mod tests {
 
     #[test]
     fn a_placeholder_names_its_page_and_element() {
-        assert_eq!(Placeholder::decode(placeholder().encode().as_bytes()), Some(placeholder()));
+        for form in ["", "/cart", "?a\nb"] {
+            let placeholder = Placeholder { form: form.to_owned(), ..placeholder() };
+            assert_eq!(Placeholder::decode(placeholder.encode().as_bytes()), Some(placeholder));
+        }
         for text in ["edgefront-token-", "edgefront-token-MQ", "edgefront-token-%", "token"] {
             assert_eq!(Placeholder::decode(text.as_bytes()), None, "{text}");
         }

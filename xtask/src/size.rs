@@ -11,12 +11,12 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// take 23 KB of it, the actions of the dashboard and the real reasons of explanations 9 KB, the logout of a named user
 /// 0.5 KB, lookups in the nearest read region 1.1 KB, the account in the request of its store and pages in the memory
 /// of JavaScript 2.7 KB, reused read buffers and the rest of pages that are too large 0.8 KB, tokens of forms and scripts
-/// 6.0 KB. Fragments that all visitors share or that have ESI of their own, refused ESI, messages after a redirect, and home
+/// 6.9 KB. Fragments that all visitors share or that have ESI of their own, refused ESI, messages after a redirect, and home
 /// tiers of another version take 2.3 KB. Pages that the home tier does not hand over whole, and a wrong binding to it, take
 /// 0.6 KB. Requests of visitors after a refused shared render take 1.1 KB. Responses that a header of a script selects, and data
 /// of pages with a slash at the end, take 0.6 KB. Further spellings of paths and headers, requests for holes from another site, and
 /// whole strings of scripts take 0.7 KB.
-const MAX_GZIPPED_BYTES: usize = 548_800;
+const MAX_GZIPPED_BYTES: usize = 549_700;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 

@@ -107,6 +107,12 @@ impl HoleRules {
         self.rules.iter().any(|rule| rule.source == HoleSource::Token)
     }
 
+    /// Returns whether a rule names the elements of this selector as tokens.
+    #[must_use]
+    pub fn is_token(&self, selector: &str) -> bool {
+        self.rules.iter().any(|rule| rule.source == HoleSource::Token && rule.selector == selector)
+    }
+
     /// Returns whether facts of a session fill a hole.
     #[must_use]
     pub fn has_facts(&self) -> bool {

@@ -165,7 +165,8 @@ impl OwnTokens<'_> {
         if self.page != placeholder.page || !is_token(self.rules, placeholder) {
             return None;
         }
-        let elements = self.content.get(&placeholder.selector)?;
+        let Placeholder { selector, form, .. } = placeholder;
+        let elements = self.content.get(&format!("{selector}{form}")).or_else(|| self.content.get(selector))?;
         // As in holes, a page with fewer elements fills the others with the first one. The visitor's page may have other scripts.
         let token = |element: &Bytes| FormToken::of_element(element);
         elements.get(placeholder.index).and_then(token).or_else(|| elements.iter().find_map(token))

@@ -26,6 +26,7 @@ scenarios! {
     another_site_requests_no_page_of_the_visitor,
     a_request_with_the_placeholder_gets_the_token_and_the_session,
     a_request_of_a_script_gets_the_token_and_the_session,
+    a_form_gets_its_own_token,
     a_visitor_with_a_session_keeps_it,
     a_token_is_encoded_as_the_body_is,
     a_request_from_another_site_gets_no_token,
@@ -212,6 +213,42 @@ async fn a_request_of_a_script_gets_the_token_and_the_session(shop: &Shop) {
             sent(shop, add(shop).header("cookie", cookie).body(format!("item=mug&csrf_token={token}"))).await;
         assert_eq!(text(asked.last().unwrap()), format!("item=mug&csrf_token={own}"));
         assert_eq!(header(&answer, "set-cookie").contains("sid=new"), cookie.is_empty());
+    }
+}
+
+/// As Rails answers: a token is valid for the `action` of its form only. A signed-in visitor's page has other forms, too.
+fn page_with_forms(asked: &Asked) -> Reply {
+    let name = name(asked);
+    let form = |action: &str| format!("<form action='{action}'><input name=token value={name}{action}></form>");
+    let forms = match name {
+        "ada" => ["/logout", "/cart", "/reviews?a&amp;b"].map(form).concat(),
+        "bob" => ["/logout", "/reviews?a&amp;b"].map(form).concat(),
+        _ => ["/cart", "/reviews?a&amp;b"].map(form).concat(),
+    };
+    Reply::html(forms).header("cache-control", "private")
+}
+
+async fn a_form_gets_its_own_token(shop: &Shop) {
+    shop.origin.answer_with(page_with_forms);
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    let page = body(shop, "").await;
+    let tokens: Vec<_> = page.split("value=").skip(1).map(|rest| rest.split('>').next().unwrap()).collect();
+    assert!(page.contains(r#" data-index="0" data-form="/reviews?a&amp;b" data-on-use></script></form>"#), "{page}");
+    for (cookie, expected) in [
+        ("", ["guest/cart", "guest/reviews?a&b"]),
+        ("sid=ada", ["ada/cart", "ada/reviews?a&b"]),
+        // The shop refuses the token of another form, and names the reason.
+        ("sid=bob", ["bob/logout", "bob/reviews?a&b"]),
+    ] {
+        let browser = shop.get("/_edge/v1/holes?page=/products/mug").header("cookie", cookie).send().await.unwrap();
+        let own: serde_json::Value = browser.json().await.unwrap();
+        assert_eq!(own["[name=token]/reviews?a&b"].as_array().unwrap().len(), 1, "{own}");
+        for (token, expected) in tokens.iter().zip(expected) {
+            let request = add(shop).header("cookie", cookie).header("x-csrf-token", *token);
+            let (_, asked) = sent(shop, request.body("item=mug")).await;
+            assert_eq!(asked.last().unwrap().header("x-csrf-token"), expected, "{cookie}");
+        }
     }
 }
 
