@@ -141,6 +141,7 @@ mod tests {
             (Reason::TooLarge, NoteClass, NoteUnstorable),
             (Reason::Encoding, NoteClass, NoteUnstorable),
             (Reason::Esi, NoteClass, NoteUnstorable),
+            (Reason::Refused, NoteClass, NoteUnstorable),
             (Reason::Vary, NoteClass, NoteClass),
             (Reason::Unpopular, NoteClass, NoteUnpopular),
             (Reason::Busy, Nothing, NoteFailure),

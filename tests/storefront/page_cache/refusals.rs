@@ -1,5 +1,6 @@
 //! A shop that refuses shared renders, for example because it needs the visitor's address, still works.
 
+use futures_util::future::join_all;
 use http::Method;
 use serde_json::json;
 
@@ -12,6 +13,7 @@ use crate::{
 scenarios! {
     &[("PAGE_MEMORY", "0")];
     a_visitor_gets_the_page_that_shared_renders_do_not_get,
+    a_crowd_gets_the_page_that_shared_renders_do_not_get,
     a_refusal_for_everybody_is_passed_on,
     in_an_outage_a_page_costs_one_request,
     one_failure_does_not_keep_a_page_from_being_shared,
@@ -52,6 +54,15 @@ async fn a_visitor_gets_the_page_that_shared_renders_do_not_get(shop: &Shop) {
         assert_eq!(visit_counted(shop, "").await.1, "edgefront; fwd=uri-miss; stored", "{status}");
         service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
     }
+}
+
+async fn a_crowd_gets_the_page_that_shared_renders_do_not_get(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    refuse_shared_renders(shop, 500);
+    let crowd = join_all((0..20).map(|_| visit(shop, ""))).await;
+    assert!(crowd.iter().all(|answer| answer.status() == 200));
+    assert!(shop.origin.count() <= 2 * crowd.len());
+    assert_eq!(visit_counted(shop, "").await, (200, "edgefront; fwd=bypass; detail=refused".to_owned(), 1));
 }
 
 async fn a_refusal_for_everybody_is_passed_on(shop: &Shop) {
