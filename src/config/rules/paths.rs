@@ -44,9 +44,11 @@ impl PathPatterns {
         {
             return self.contains_with_or_without_slash(path.trim_end_matches('/'));
         }
-        let segments = segments(path);
+        let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+        // Some origins ignore everything after an encoded NUL, `?` or `#`.
+        let cut = path.split(['\0', '?', '#']).next().unwrap_or_default();
         let names = |segments: &[String]| self.contains_with_or_without_slash(&format!("/{}", segments.join("/")));
-        names(&segments) || names(&resolved(segments))
+        [path.as_str(), cut].into_iter().map(segments).any(|segments| names(&segments) || names(&resolved(segments)))
     }
 
     /// Returns whether the list contains a pattern for `path` itself, for rules that permit something. Upper and lower case are
@@ -103,11 +105,10 @@ fn page_of_format(path: &str) -> Option<&str> {
     (!page.ends_with('/') && !format.contains('/')).then_some(page)
 }
 
-/// The segments of a path in lower case, decoded, without what some origins ignore: empty segments, `.`, parameters
-/// (`;a=b`, RFC 3986 §3.3), white space at the end, and everything after an encoded NUL or `?`.
+/// The segments of a decoded path, without what some origins ignore: empty segments, `.`, parameters (`;a=b`, RFC 3986 §3.3),
+/// and white space at the end.
 fn segments(path: &str) -> Vec<String> {
-    let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
-    let read = |name: &str| name.split([';', '\0', '?']).next().unwrap_or_default().trim_ascii_end().to_owned();
+    let read = |name: &str| name.split(';').next().unwrap_or_default().trim_ascii_end().to_owned();
     let segments = path.split(['/', '\\']).map(read);
     segments.filter(|name| !matches!(name.as_str(), "" | ".")).collect()
 }
@@ -188,6 +189,10 @@ mod tests {
             "/checkout%0a",
             "/checkout%00.css",
             "/checkout%3fa.css",
+            "/checkout%3Fa/b",
+            "/checkout%00/b",
+            "/a/..%2fcheckout%00/b",
+            "/checkout%23a/b",
             "/admin%09/x",
             "/index.php/admin/x",
             "/Index.php/checkout.html",
@@ -216,8 +221,8 @@ mod tests {
                 && home.contains("/cart.data")
                 && !home.contains("/cart")
         );
-        let encoded = PathPatterns::parse("/my%20account/*, /M%c3%bcller, /café/*").unwrap();
-        for path in ["/my%20account/1", "/m%C3%BCller/", "/M%c3%bcller", "/caf%C3%A9/menu"] {
+        let encoded = PathPatterns::parse("/my%20account/*, /M%c3%bcller, /café/*, /faq%3f/*").unwrap();
+        for path in ["/my%20account/1", "/faq%3F/a", "/m%C3%BCller/", "/M%c3%bcller", "/caf%C3%A9/menu"] {
             assert!(encoded.contains(path), "{path}");
         }
         assert!(!PathPatterns::default().contains("/ADMIN"));
