@@ -1,4 +1,4 @@
-//! Pages with several forms by chance. A shop that streams a page sends its parts in the order in which their data arrive.
+//! Pages with several versions by chance. A shop that streams a page sends its parts in the order in which their data arrive.
 //! A difference by chance belongs to no visitor.
 
 use edgefront::page_cache::PageKey;
@@ -16,8 +16,8 @@ impl Examiner<'_> {
     /// A render for a visitor without cookies, and its differences from a render for another one. None as for
     /// [`Examiner::examine`].
     ///
-    /// If the two renders differ visibly, further visitors request the page. If one of them sees the page of one of the first
-    /// two, the page has several forms by chance. They request it a second later, so that a clock has changed.
+    /// If the two renders differ visibly, further visitors request the page. If one of them sees the same page as one of the first
+    /// two visitors, the page has several versions by chance. They request it a second later, so that a clock has changed.
     pub async fn two_renders(&self, key: &PageKey) -> Option<(SharedRender, Vec<Difference>)> {
         let first = self.render(key).await?;
         let second = self.render(key).await?;

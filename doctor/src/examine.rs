@@ -216,7 +216,7 @@ impl Examiner<'_> {
             noise.places.extend(self.compare(first, later.status, &later.text(), &[]));
         }
         let again = self.own_page(request.key, request.url, request.cookies).await?;
-        // The page has several forms by chance.
+        // The page has several versions by chance.
         let of_again = self.compare(first, again.status, &again.text(), &values);
         if looks_same(&of_again) && !looks_same(&differences) {
             differences = of_again;

@@ -10,7 +10,7 @@
 //! - [`crawl`]: the sample. [`kinds`]: pages with the same path pattern. [`tell_tales`]: the software of the shop.
 //! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
-//! - [`examine`]: one page for all visitors. [`chance`]: pages with several forms by chance. [`advice`]: the rule for a page
+//! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`advice`]: the rule for a page
 //!   that is not stored. [`trial`]: tries rules.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
