@@ -34,6 +34,12 @@ pub struct Unstorable {
 }
 
 impl Unstorable {
+    /// The same page, because the origin refused a shared render with `status` and accepted a visitor's request.
+    #[must_use]
+    pub fn refused(self, status: StatusCode) -> Self {
+        Self { reason: Reason::Refused, cause: cause(Reason::Status, status, &HeaderMap::new()), ..self }
+    }
+
     /// The note for Redis. `stamp`: the latest purge before the render.
     #[must_use]
     pub fn encode(&self, stamp: u64) -> String {

@@ -15,7 +15,7 @@ use crate::{
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, Wanted, look_up, others_have_page, take_lease},
         memory::RenderGuard,
-        policy::{Reason, freshness::Popularity, is_failure},
+        policy::{freshness::Popularity, is_failure, is_refusal},
         selecting::{RequestClass, SelectingHeaders},
         store::{self, PageWriter},
         stored_page::StoredPage,
@@ -61,15 +61,11 @@ impl BackgroundRender {
                 }
                 // Without a stored page, a background render follows a response of the origin to a visitor.
                 Ok(RenderOutcome::NotStorable(UnstorableResponse { response, why, .. }))
-                    if stored.is_none() && had_failed && is_failure(response.status()) =>
+                    if !is_failure(response.status()) || stored.is_none() && had_failed =>
                 {
-                    end_unstorable(&app, &lease, &Unstorable { reason: Reason::Refused, ..*why }).await;
-                }
-                Ok(outcome) if outcome.is_failure() => {
-                    end_failed(&app, &lease, &"error of the origin").await;
-                }
-                Ok(RenderOutcome::NotStorable(UnstorableResponse { response, why, .. })) => {
-                    let Unstorable { reason, cause, .. } = why.as_ref();
+                    let is_refused = stored.is_none() && is_refusal(response.status());
+                    let why = if is_refused { why.refused(response.status()) } else { *why };
+                    let Unstorable { reason, cause, .. } = &why;
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
                     let is_of_one_client = others_have_page || selecting.may_cause(response.status());
                     if FollowUp::of(*reason, false, is_of_one_client) == FollowUp::NoteUnstorable {
@@ -77,6 +73,9 @@ impl BackgroundRender {
                     } else {
                         log_error(store::release(&app.redis, &lease).await);
                     }
+                }
+                Ok(outcome) if outcome.is_failure() => {
+                    end_failed(&app, &lease, &"error of the origin").await;
                 }
                 Ok(_) => end_failed(&app, &lease, &"the body took too long").await,
                 Err(error) => end_failed(&app, &lease, &error).await,

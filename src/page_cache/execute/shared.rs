@@ -213,8 +213,8 @@ impl SharedRender {
         let why = if is_refusal(own_status) {
             why
         } else {
-            log::warn!("page cache: the shop refused a shared render ({}), not the visitor's own request", why.cause);
-            Unstorable { reason: Reason::Refused, ..why }
+            log::warn!("page cache: the shop refused a shared render ({status}), not the visitor's own request");
+            why.refused(status)
         };
         if is_failure(own_status) {
             pages.note_outage(now);
