@@ -40,7 +40,6 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let mut is_for_others = false;
     let mut own = None;
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
-        own = has_personal_headers.then(|| OwnHead::of(response, class.clone()));
         let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
         let heuristic = heuristic(&app.config.page, &key, popularity);
         shareable = check_shareable(response, directives, &heuristic, &selecting, now);
@@ -51,6 +50,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             Err(Reason::Cookie) => selecting.check_vary(response.headers()).is_ok(),
             Err(_) => false,
         };
+        own = (is_for_others && has_personal_headers).then(|| OwnHead::of(response, class.clone()));
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
                 CacheStatus::not_stored(miss.reason, Reason::SetCookie)
