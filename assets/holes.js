@@ -81,7 +81,7 @@ function replace(element, html) {
 
 const shownPage = () => location.pathname + location.search;
 
-// The content of a page: `{selector: [html]}`. Tokens in a form also have the key `selector + action`. Null if the request fails.
+// The content of a page: `{selector: [html]}`. Tokens in a form also have the key `selector + "\n" + action`. Null if the request fails.
 async function contentOf(page) {
 	const url = `${HOLES}?page=${encodeURIComponent(page)}`;
 	const response = await fetch(url, { credentials: "same-origin", headers: { accept: "application/json" } });
@@ -93,7 +93,7 @@ function fill(tags, content) {
 	filled = [];
 	for (const tag of tags) {
 		const { hole, index, form = "" } = tag.dataset;
-		const own = content[hole + form] ?? content[hole];
+		const own = content[`${hole}\n${form}`] ?? content[hole];
 		const html = own?.[index] ?? own?.[0];
 		const element = elementOf(tag);
 		if (html === undefined || !element) continue;

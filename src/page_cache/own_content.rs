@@ -20,9 +20,16 @@ use crate::{
     sessions::cookie,
 };
 
-/// The elements of a visitor's page by the selectors of the rules, in their order. The tokens of a form also have the entry
-/// `<selector><action>`.
+/// The elements of a visitor's page by the selectors of the rules, in their order. The tokens of a form also have an entry with
+/// [`key_in_form`].
 pub type OwnContent = HashMap<String, Vec<Bytes>>;
+
+/// The key of tokens in forms with an `action`. No [placeholder](super::placeholder::Placeholder) has a selector with a line break,
+/// so the key is that of no selector.
+#[must_use]
+pub fn key_in_form(selector: &str, action: &str) -> String {
+    format!("{selector}\n{action}")
+}
 
 /// The reason for which the origin's page fills no hole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -128,7 +135,7 @@ pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<
         let form = last_form.action_at(element.outer.start);
         let element = html.slice(element.outer);
         if !form.is_empty() && rules.is_token(selector) {
-            content.entry(format!("{selector}{form}")).or_default().push(element.clone());
+            content.entry(key_in_form(selector, form)).or_default().push(element.clone());
         }
         content.entry((*selector).to_owned()).or_default().push(element);
     }

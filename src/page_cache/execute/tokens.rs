@@ -19,7 +19,7 @@ use crate::{
     page_cache::{
         cache_status::CacheStatus,
         form_body::FormBody,
-        own_content::{NotFilled, OwnContent},
+        own_content::{NotFilled, OwnContent, key_in_form},
         placeholder::{FormToken, Placeholder},
         policy::Reason,
     },
@@ -166,7 +166,7 @@ impl OwnTokens<'_> {
             return None;
         }
         let Placeholder { selector, form, .. } = placeholder;
-        let elements = self.content.get(&format!("{selector}{form}")).or_else(|| self.content.get(selector))?;
+        let elements = self.content.get(&key_in_form(selector, form)).or_else(|| self.content.get(selector))?;
         // As in holes, a page with fewer elements fills the others with the first one. The visitor's page may have other scripts.
         let token = |element: &Bytes| FormToken::of_element(element);
         elements.get(placeholder.index).and_then(token).or_else(|| elements.iter().find_map(token))
