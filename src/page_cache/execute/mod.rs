@@ -241,10 +241,13 @@ impl PageRequest {
     async fn answer_found(mut self, mut found: Found) -> Answer {
         let app = self.visit.app.clone();
         let give_up = self.visit.now + app.config.page.wait;
+        // The lease has expired by then.
+        let must_give_up = self.visit.now + app.config.origin.timeout;
         let mut pause = FIRST_PAUSE;
         let mut wait: Option<Waited> = None;
         // The render of the stored page when the wait began.
         let mut first_render = None;
+        let mut late_render = None;
         loop {
             let now = app.clock.now();
             self.learn_item(&found.lookup);
@@ -288,7 +291,11 @@ impl PageRequest {
                     let now = app.clock.now();
                     first_render.get_or_insert(found.lookup.page.as_ref().map_or(0, |page| page.render_number()));
                     let waited = wait.get_or_insert(Waited { reason, is_over: false, unstorable: None });
-                    waited.is_over = now >= give_up;
+                    if now >= give_up && late_render.is_none() {
+                        late_render =
+                            app.pages.renders.start_late(self.key.hash(), now, now + app.config.origin.timeout);
+                    }
+                    waited.is_over = late_render.is_some() || now >= must_give_up;
                     // Single flight within the isolate: Redis is asked again when the local render ends.
                     if app.pages.renders.has(self.key.hash(), now) {
                         continue;

@@ -5,24 +5,57 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use crate::ports::time::Timestamp;
 
-/// The deadline of each render, by the page's hash. A page has one render at a time. If its lease was lost, it can have
-/// several: then the last one counts.
-#[derive(Clone, Default)]
-pub struct Renders(Rc<RefCell<HashMap<String, Timestamp>>>);
+/// Late renders of one page at the same time. If the holder of the lease has ended, they still answer the visitors of a busy
+/// isolate. If the origin is slow, it does not get the whole crowd.
+const MAX_LATE: usize = 16;
+
+/// See the [module](self).
+#[derive(Default)]
+pub struct Renders {
+    /// Renders whose page other requests wait for.
+    awaited: Running,
+    /// Renders of requests that have waited for `PAGE_WAIT_MS`. Their pages are not stored, so no request waits for them.
+    late: Running,
+}
 
 impl Renders {
     /// Returns whether a request of this isolate renders the page now.
     #[must_use]
     pub fn has(&self, hash: &str, now: Timestamp) -> bool {
-        self.0.borrow().get(hash).is_some_and(|until| now < *until)
+        self.awaited.count(hash, now) > 0
     }
 
-    /// Marks the page as being rendered until the guard is dropped, and at most until `until`. The deadline exists because
-    /// the platform may end a request without dropping its guard.
+    /// Marks the page as being rendered until the guard is dropped, and at most until `until`.
     #[must_use]
     pub fn start(&self, hash: &str, until: Timestamp) -> RenderGuard {
-        self.0.borrow_mut().insert(hash.to_owned(), until);
+        self.awaited.start(hash, until)
+    }
+
+    /// Permits a late render, until the guard is dropped and at most until `until`. None while [`MAX_LATE`] requests of this isolate
+    /// have a permit for the page.
+    #[must_use]
+    pub fn start_late(&self, hash: &str, now: Timestamp, until: Timestamp) -> Option<RenderGuard> {
+        (self.late.count(hash, now) < MAX_LATE).then(|| self.late.start(hash, until))
+    }
+}
+
+/// The deadlines of renders, by the page's hash. The deadlines exist because the platform may end a request without dropping
+/// its guard.
+#[derive(Clone, Default)]
+struct Running(Rc<RefCell<HashMap<String, Vec<Timestamp>>>>);
+
+impl Running {
+    fn start(&self, hash: &str, until: Timestamp) -> RenderGuard {
+        self.0.borrow_mut().entry(hash.to_owned()).or_default().push(until);
         RenderGuard { hash: hash.to_owned(), until, renders: self.clone() }
+    }
+
+    /// The number of renders of the page. Forgets those whose deadline has passed.
+    fn count(&self, hash: &str, now: Timestamp) -> usize {
+        let mut renders = self.0.borrow_mut();
+        let Some(deadlines) = renders.get_mut(hash) else { return 0 };
+        deadlines.retain(|until| now < *until);
+        deadlines.len()
     }
 }
 
@@ -30,13 +63,17 @@ impl Renders {
 pub struct RenderGuard {
     hash: String,
     until: Timestamp,
-    renders: Renders,
+    renders: Running,
 }
 
 impl Drop for RenderGuard {
     fn drop(&mut self) {
         let mut renders = self.renders.0.borrow_mut();
-        if renders.get(&self.hash) == Some(&self.until) {
+        let Some(deadlines) = renders.get_mut(&self.hash) else { return };
+        if let Some(own) = deadlines.iter().position(|until| *until == self.until) {
+            deadlines.swap_remove(own);
+        }
+        if deadlines.is_empty() {
             renders.remove(&self.hash);
         }
     }
@@ -62,5 +99,17 @@ mod tests {
         assert!(renders.has("a", START), "the end of another render");
         drop(guard);
         assert!(!renders.has("a", START));
+    }
+
+    #[test]
+    fn a_page_has_a_limited_number_of_late_renders() {
+        let renders = Renders::default();
+        let until = START + Duration::from_secs(30);
+        let mut permits: Vec<_> = (0..MAX_LATE).filter_map(|_| renders.start_late("a", START, until)).collect();
+        assert_eq!(permits.len(), MAX_LATE);
+        assert!(renders.start_late("a", START, until).is_none() && !renders.has("a", START));
+        permits.pop();
+        assert!(renders.start_late("a", START, until).is_some());
+        assert!(renders.start_late("a", until, until + Duration::from_secs(30)).is_some(), "after the deadline");
     }
 }

@@ -7,6 +7,7 @@ mod esi;
 mod failures;
 mod holes;
 mod items;
+mod late_renders;
 mod location;
 mod memory;
 mod normalized_accept;
