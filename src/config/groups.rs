@@ -76,7 +76,7 @@ pub struct PageConfig {
     pub max_bytes: usize,
     /// `PAGE_TOTAL_BYTES`: how much of Redis all stored pages together may take.
     pub total_bytes: u64,
-    /// `PAGE_WAIT_MS`: how long a visitor waits for a page that another request is rendering.
+    /// `PAGE_WAIT_MS`: how long a visitor waits for another request's render before the visitor's request renders, too.
     pub wait: Duration,
     /// `PAGE_MEMORY`: how long an isolate answers with its own copy of a page.
     pub memory: Duration,

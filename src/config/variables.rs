@@ -168,7 +168,8 @@ variables! {
     /// Largest size of all stored pages in Redis together. The pages that were stored longest ago make room. 0 stores
     /// no page. The default is 64 MiB, a quarter of Upstash's free plan (256 MB): sessions and carts need the rest.
     PAGE_TOTAL_BYTES = number!("67108864", "bytes", 0);
-    /// Longest time that a visitor waits for a page that another request is rendering.
+    /// Time for which a visitor waits for another request's render of the page. Then the visitor's request renders it,
+    /// too; at most 16 such requests of an isolate do so at once.
     PAGE_WAIT_MS = number!("2000", "milliseconds", 0);
     /// Time for which an isolate (one running instance of the Worker) answers with its own copy of a page, without asking
     /// Redis. A purge reaches every isolate within this time. 0 asks Redis at every visit.

@@ -148,6 +148,10 @@ pub fn next_step(known: &Known) -> Step {
     if !known.is_exact || known.must_be_personal || !is_known_shared && known.is_personal {
         return Step::RenderPersonal(reason);
     }
+    // The render that this request waited for failed. Without the lease, another one could not be stored.
+    if known.failed_meanwhile && !known.has_lease && known.stored.is_none() {
+        return Step::Bypass(Reason::OriginDown);
+    }
     // Only this request's `max-age` or `min-fresh` refuses the page, so it does not wait for another render.
     let is_alone = reason == ForwardReason::Request && !known.is_reload;
     // A request does not wait again after a failed render. The render of a page that is never fresh helps only its own request.
@@ -248,10 +252,16 @@ mod tests {
             ("no-cache", NO_CACHE, Step::Wait(ForwardReason::Request)),
             ("fresh and too old for the request", TOO_OLD, Step::RenderShared(ForwardReason::Request)),
             ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
+            ("the render failed meanwhile", Known { failed_meanwhile: true, ..MISS }, Step::Bypass(Reason::OriginDown)),
             (
-                "the render failed meanwhile",
-                Known { failed_meanwhile: true, ..MISS },
+                "the render failed meanwhile, lease",
+                with_lease(Known { failed_meanwhile: true, ..MISS }),
                 Step::RenderShared(ForwardReason::UriMiss),
+            ),
+            (
+                "the render failed meanwhile, stale page",
+                Known { failed_meanwhile: true, ..STALE },
+                Step::RenderShared(ForwardReason::Stale),
             ),
             ("never fresh", Known { is_never_fresh: true, ..STALE }, Step::RenderShared(ForwardReason::Stale)),
             (

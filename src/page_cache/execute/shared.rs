@@ -70,7 +70,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     }
     let render =
         SharedRender { page, lease, guard, miss, now, sent, was_compressed: accepts_gzip, others_have_page, class };
-    let asks_for_visitor = outcome.as_ref().is_ok_and(RenderOutcome::is_refusal) && app.pages.may_ask_for_visitor(now);
+    let asks_for_visitor =
+        outcome.as_ref().is_ok_and(RenderOutcome::is_refusal) && app.pages.refusals.may_ask_for_visitor(now);
     if failed && !asks_for_visitor {
         app.pages.note_failure(render.page.key.hash(), now);
     }
@@ -214,10 +215,11 @@ impl SharedRender {
             why
         } else {
             log::warn!("page cache: the shop refused a shared render ({status}), not the visitor's own request");
+            pages.refusals.note_accepted(now);
             why.refused(status)
         };
         if is_failure(own_status) {
-            pages.note_outage(now);
+            pages.refusals.note_failed(now);
         }
         let leaves_note = !is_failure(own_status) && (had_failed || !is_failure(status));
         let ended = if leaves_note {

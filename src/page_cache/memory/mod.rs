@@ -5,24 +5,22 @@
 //! - [`facts`]: facts of sessions that fill holes.
 //! - [`notes`]: hit-for-miss notes, failed renders.
 //! - [`own_pages`]: visitors' own content from the origin, and the requests for it that are under way.
+//! - [`refusals`]: refused renders, and the visitors' own requests after them.
 //! - [`renders`]: the renders in progress.
 
 mod copies;
 mod facts;
 mod notes;
 mod own_pages;
+mod refusals;
 mod renders;
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
-    ops::Deref,
-    rc::Rc,
-    time::Duration,
-};
+use std::{cell::RefCell, collections::HashMap, ops::Deref, rc::Rc, time::Duration};
 
 pub use self::copies::{LocalHit, LookupEpoch};
-use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, renders::Renders};
+use self::{
+    copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, refusals::Refusals, renders::Renders,
+};
 pub use self::{facts::SessionFacts, own_pages::Role, renders::RenderGuard};
 use super::{
     account::PageAccount,
@@ -64,8 +62,8 @@ pub struct PageMemory {
     failed: Notes<Timestamp>,
     /// Pages whose hit-for-miss note a response has ended.
     refuted: Notes<()>,
-    /// The end of the time in which no visitor's request follows a refused render.
-    outage_until: Cell<Option<Timestamp>>,
+    /// The shop's recent responses to visitors whose shared render it refused.
+    pub refusals: Refusals,
     /// The renders in progress.
     pub renders: Renders,
     /// The sizes of stored pages that are not in Redis' account yet.
@@ -91,7 +89,7 @@ impl PageMemory {
             unpopular: Notes::default(),
             failed: Notes::default(),
             refuted: Notes::default(),
-            outage_until: Cell::default(),
+            refusals: Refusals::default(),
             renders: Renders::default(),
             account: PageAccount::default(),
             own_pages: OwnPages::default(),
@@ -223,17 +221,6 @@ impl PageMemory {
     /// Notes that the origin failed to render the page.
     pub fn note_failure(&self, hash: &str, now: Timestamp) {
         self.failed.put(hash, now, now + FAILURE_BACKOFF, now);
-    }
-
-    /// Returns whether a visitor's own request may follow a render that the origin refused.
-    #[must_use]
-    pub fn may_ask_for_visitor(&self, now: Timestamp) -> bool {
-        self.outage_until.get().is_none_or(|until| now >= until)
-    }
-
-    /// Notes that the origin failed for a visitor's own request, too. In an outage it must not get two requests for each page.
-    pub fn note_outage(&self, now: Timestamp) {
-        self.outage_until.set(Some(now + FAILURE_BACKOFF));
     }
 
     /// Notes that a render of the page succeeded.

@@ -56,8 +56,10 @@ async fn nobody_waits_for_a_second_failing_render(shop: &Shop) {
         join(join_all((0..2).map(|_| visit())), release).await.0
     };
     let (first, others) = join(visit(), others).await;
-    for status in [vec![first], others].concat() {
-        assert_eq!(status, "fwd=uri-miss; detail=status");
+    assert_eq!(first, "fwd=uri-miss; detail=status");
+    for status in others {
+        // The first visitor may have released the lease already.
+        assert!([first.as_str(), "fwd=bypass; detail=origin-down"].contains(&status.as_str()), "{status}");
     }
 }
 

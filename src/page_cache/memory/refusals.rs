@@ -1,0 +1,60 @@
+//! Refused renders. After a shared render that the shop refused, the visitor's own request follows. In an outage this would
+//! double the load, so no such request follows for a while after one that failed. If the shop accepted one a moment ago, it is not
+//! down: it refuses shared renders, and a page that always fails must not keep the other pages from their visitors.
+
+use std::cell::Cell;
+
+use super::{FAILURE_BACKOFF, HIT_FOR_MISS};
+use crate::ports::time::Timestamp;
+
+/// See the [module](self).
+#[derive(Default)]
+pub struct Refusals {
+    /// No visitor's request follows until then.
+    failed_until: Cell<Option<Timestamp>>,
+    /// A failure does not count until then.
+    accepted_until: Cell<Option<Timestamp>>,
+}
+
+impl Refusals {
+    /// Returns whether a visitor's own request may follow a refused render.
+    #[must_use]
+    pub fn may_ask_for_visitor(&self, now: Timestamp) -> bool {
+        let is_before = |until: &Cell<Option<Timestamp>>| until.get().is_some_and(|until| now < until);
+        is_before(&self.accepted_until) || !is_before(&self.failed_until)
+    }
+
+    /// Notes that the shop failed for such a request, too.
+    pub fn note_failed(&self, now: Timestamp) {
+        self.failed_until.set(Some(now + FAILURE_BACKOFF));
+    }
+
+    /// Notes that the shop accepted such a request.
+    pub fn note_accepted(&self, now: Timestamp) {
+        self.accepted_until.set(Some(now + HIT_FOR_MISS));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_stops_further_requests_unless_the_shop_accepted_one() {
+        let start = Timestamp::from_millis(1_795_000_000_123);
+        let refusals = Refusals::default();
+        assert!(refusals.may_ask_for_visitor(start));
+        refusals.note_failed(start);
+        assert!(!refusals.may_ask_for_visitor(start));
+        let later = start + FAILURE_BACKOFF;
+        assert!(refusals.may_ask_for_visitor(later));
+        refusals.note_accepted(later);
+        refusals.note_failed(later);
+        assert!(refusals.may_ask_for_visitor(later));
+        let long_after = later + HIT_FOR_MISS - Duration::from_secs(1);
+        refusals.note_failed(long_after);
+        assert!(!refusals.may_ask_for_visitor(later + HIT_FOR_MISS));
+    }
+}
