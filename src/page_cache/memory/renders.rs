@@ -1,7 +1,11 @@
 //! The renders in progress in this isolate. Other requests of the isolate for the same page wait for its render before
 //! they ask Redis again.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    rc::{Rc, Weak},
+};
 
 use crate::ports::time::Timestamp;
 
@@ -39,44 +43,41 @@ impl Renders {
     }
 }
 
-/// The deadlines of renders, by the page's hash. The deadlines exist because the platform may end a request without dropping
-/// its guard.
-#[derive(Clone, Default)]
-struct Running(Rc<RefCell<HashMap<String, Vec<Timestamp>>>>);
+/// The deadlines of renders, by the page's hash. A render ends when its guard is dropped. The deadlines exist because the platform
+/// may end a request without dropping its guard.
+#[derive(Default)]
+struct Running(RefCell<HashMap<String, Vec<Weak<Timestamp>>>>);
+
+/// Number of pages from which on ended renders are forgotten at once.
+const MANY: usize = 1_000;
 
 impl Running {
     fn start(&self, hash: &str, until: Timestamp) -> RenderGuard {
-        self.0.borrow_mut().entry(hash.to_owned()).or_default().push(until);
-        RenderGuard { hash: hash.to_owned(), until, renders: self.clone() }
+        let mut renders = self.0.borrow_mut();
+        if renders.len() >= MANY {
+            renders.retain(|_, deadlines| deadlines.iter().any(|until| until.strong_count() > 0));
+        }
+        let until = Rc::new(until);
+        renders.entry(hash.to_owned()).or_default().push(Rc::downgrade(&until));
+        RenderGuard { _until: until }
     }
 
-    /// The number of renders of the page. Forgets those whose deadline has passed.
+    /// The number of renders of the page. Forgets those that have ended.
     fn count(&self, hash: &str, now: Timestamp) -> usize {
         let mut renders = self.0.borrow_mut();
         let Some(deadlines) = renders.get_mut(hash) else { return 0 };
-        deadlines.retain(|until| now < *until);
-        deadlines.len()
+        deadlines.retain(|until| until.upgrade().is_some_and(|until| now < *until));
+        let count = deadlines.len();
+        if count == 0 {
+            renders.remove(hash);
+        }
+        count
     }
 }
 
 /// A render in progress.
 pub struct RenderGuard {
-    hash: String,
-    until: Timestamp,
-    renders: Running,
-}
-
-impl Drop for RenderGuard {
-    fn drop(&mut self) {
-        let mut renders = self.renders.0.borrow_mut();
-        let Some(deadlines) = renders.get_mut(&self.hash) else { return };
-        if let Some(own) = deadlines.iter().position(|until| *until == self.until) {
-            deadlines.swap_remove(own);
-        }
-        if deadlines.is_empty() {
-            renders.remove(&self.hash);
-        }
-    }
+    _until: Rc<Timestamp>,
 }
 
 #[cfg(test)]
