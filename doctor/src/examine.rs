@@ -131,9 +131,7 @@ impl Examiner<'_> {
         let forms = tokens::post_actions(&filled.as_ref().map_or_else(|| text.clone(), Page::text));
         let targets = forms.into_iter().filter_map(|action| url.join(&action).ok());
         let targets = targets.filter(|target| target.origin() == url.origin());
-        let posts_to = targets.map(|target| target.path().to_owned()).collect();
         let fragments = first.stored.iter().flat_map(|page| &page.holes).filter_map(Hole::include);
-        let fragments = fragments.cloned().collect();
         Some(Examined {
             url: url.clone(),
             path: key.path().to_owned(),
@@ -143,9 +141,9 @@ impl Examiner<'_> {
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             template: Some(Template::of(first.status, &text, key.path())),
-            fragments,
+            fragments: fragments.cloned().collect(),
             verdict: first.verdict(),
-            posts_to,
+            posts_to: targets.map(|target| target.path().to_owned()).collect(),
             renders_differ: Some(
                 between_renders.into_iter().filter(|found| !of_requests.contains(found)).take(MAX_NAMED).collect(),
             ),
@@ -217,11 +215,10 @@ impl Examiner<'_> {
         }
         let again = self.own_page(request.key, request.url, request.cookies).await?;
         // The page has several versions by chance.
-        let of_again = self.compare(first, again.status, &again.text(), &values);
+        let mut of_again = self.compare(first, again.status, &again.text(), &values);
         if looks_same(&of_again) && !looks_same(&differences) {
-            differences = of_again;
-            noise.remove_from(&mut differences);
-            return Some(differences);
+            noise.remove_from(&mut of_again);
+            return Some(of_again);
         }
         if first.status == page.status && page.status == again.status {
             let one = Pieces::of(&first.text(), self.csrf_tokens());
