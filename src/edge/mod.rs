@@ -95,6 +95,7 @@ fn answer(request: glue::Message, context: glue::Context, is_from_edge: bool) ->
         }
         response
     });
+    // The task has taken the context: a copy would cost each hot page a call into JavaScript.
     if let Run::Promised(response) = &run {
         glue::outlive(response);
     }

@@ -13,9 +13,11 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// of JavaScript 2.7 KB, reused read buffers and the rest of pages that are too large 0.8 KB, tokens of forms and scripts
 /// 6.9 KB. Fragments that all visitors share or that have ESI of their own, refused ESI, messages after a redirect, and home
 /// tiers of another version take 2.3 KB. Pages that the home tier does not hand over whole, and a wrong binding to it, take
-/// 0.6 KB. Requests of visitors after a refused shared render take 1.1 KB. Responses that a header of a script selects, and data
-/// of pages with a slash at the end, take 0.6 KB. Further spellings of paths and headers, requests for holes from another site, and
-/// whole strings of scripts take 0.7 KB. The bound of late renders takes 0.2 KB.
+/// 0.6 KB. These parts follow:
+/// - the visitor's own request after a refused shared render: 1.1 KB
+/// - scripts whose request header selects the response, and data of pages whose path ends with a slash: 0.6 KB
+/// - more spellings of paths and headers, holes for the shop's own pages only, and strings within strings of scripts: 0.7 KB
+/// - the limit of late renders: 0.2 KB
 const MAX_GZIPPED_BYTES: usize = 549_900;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";

@@ -46,9 +46,10 @@ impl PathPatterns {
         }
         let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
         // Some origins ignore everything after an encoded NUL, `?` or `#`.
-        let cut = path.split(['\0', '?', '#']).next().unwrap_or_default();
+        let cut = path.find(['\0', '?', '#']).and_then(|end| path.get(..end));
         let names = |segments: &[String]| self.contains_with_or_without_slash(&format!("/{}", segments.join("/")));
-        [path.as_str(), cut].into_iter().map(segments).any(|segments| names(&segments) || names(&resolved(segments)))
+        let mut read = [Some(path.as_str()), cut].into_iter().flatten().map(segments);
+        read.any(|segments| names(&segments) || names(&resolved(segments)))
     }
 
     /// Returns whether the list contains a pattern for `path` itself, for rules that permit something. Upper and lower case are

@@ -48,7 +48,7 @@ impl Renders {
 #[derive(Default)]
 struct Running(RefCell<HashMap<String, Vec<Weak<Timestamp>>>>);
 
-/// Number of pages from which on ended renders are forgotten at once.
+/// A map with so many pages forgets the ended renders of all pages before it takes another one.
 const MANY: usize = 1_000;
 
 impl Running {

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::json;
 
-use super::{cache_status, header, is_hit, make_popular, store_page, stored_pages};
+use super::{cache_status, header, is_hit, make_popular, purge_all, store_page, stored_pages};
 use crate::{
     routes::api::service,
     support::{Asked, Reply, Shop, scenarios},
@@ -184,7 +184,7 @@ async fn a_purge_clears_the_note_of_an_unstorable_page(shop: &Shop) {
         assert_eq!(visit(shop, "/products/mug", "").await.0, "fwd=uri-miss; stored", "{purge}");
         assert!(visit(shop, "/products/mug", "").await.0.starts_with("hit"), "{purge}");
         shop.store.raw(&["FLUSHDB"]).await;
-        service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
+        purge_all(shop).await;
     }
 }
 

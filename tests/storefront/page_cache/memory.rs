@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use http::Method;
 use serde_json::json;
 
-use super::{is_hit, rfc9111::fresh, store_page};
+use super::{is_hit, purge_all, rfc9111::fresh, store_page};
 use crate::{
     routes::api::service,
     support::{Reply, Shop, eventually, scenarios},
@@ -81,7 +81,7 @@ async fn a_page_that_this_isolate_holds_costs_no_request_of_a_visitor(shop: &Sho
 async fn a_purge_is_seen_at_once_where_it_came_in(shop: &Shop) {
     for soft in [false, true] {
         shop.store.raw(&["FLUSHDB"]).await;
-        service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
+        purge_all(shop).await;
         store_page(shop, "mug").await;
         assert!(is_hit(&shop.visit("/products/mug").await));
         shop.settled().await;

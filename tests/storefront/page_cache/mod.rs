@@ -23,7 +23,13 @@ mod streams;
 mod varied_headers;
 mod waits;
 
-use crate::support::{Asked, Shop};
+use http::Method;
+use serde_json::json;
+
+use crate::{
+    routes::api::service,
+    support::{Asked, Shop},
+};
 
 /// Puts `item` at the head of the ranking.
 pub async fn make_popular(shop: &Shop, item: &str) {
@@ -36,6 +42,11 @@ pub async fn store_page(shop: &Shop, item: &str) {
     let answer = shop.visit(&format!("/products/{item}")).await;
     assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; stored");
     shop.settled().await;
+}
+
+/// Voids all pages.
+pub async fn purge_all(shop: &Shop) {
+    service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
 }
 
 /// The visitor's name at a storefront with sessions: the value of the cookie `sid`.

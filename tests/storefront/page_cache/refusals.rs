@@ -1,14 +1,9 @@
 //! A shop that refuses shared renders, for example because it needs the visitor's address, still works.
 
 use futures_util::future::join_all;
-use http::Method;
-use serde_json::json;
 
-use super::{cache_status, make_popular, visit};
-use crate::{
-    routes::api::service,
-    support::{Asked, Reply, Shop, scenarios},
-};
+use super::{cache_status, make_popular, purge_all, visit};
+use crate::support::{Asked, Reply, Shop, scenarios};
 
 scenarios! {
     &[("PAGE_MEMORY", "0")];
@@ -49,10 +44,10 @@ async fn a_visitor_gets_the_page_that_shared_renders_do_not_get(shop: &Shop) {
             let expected = (200, "edgefront; fwd=bypass; detail=refused".to_owned(), 1);
             assert_eq!(visit_counted(shop, "").await, expected, "{status}");
         }
-        service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
+        purge_all(shop).await;
         shop.origin.answer(Reply::html("page"));
         assert_eq!(visit_counted(shop, "").await.1, "edgefront; fwd=uri-miss; stored", "{status}");
-        service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
+        purge_all(shop).await;
     }
 }
 
@@ -100,6 +95,6 @@ async fn a_visitor_with_a_cookie_causes_no_renders_that_the_shop_refuses(shop: &
             assert_eq!((own, asked), (200, requests), "{status}");
             assert!(asked == 2 || detail == "edgefront; fwd=bypass; detail=refused", "{status}: {detail}");
         }
-        service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
+        purge_all(shop).await;
     }
 }
