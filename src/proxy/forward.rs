@@ -78,7 +78,7 @@ pub async fn finish(
     let mut background = Vec::new();
     let (cookie, failed) = if let Some(order) = directives.order.take() {
         // The order is accepted, so no limit and no failure of the other directives may replace the response.
-        let (cookie, task) = obey_with_order(visit, *order, directives, user, &head.headers).await;
+        let (cookie, task) = Box::pin(obey_with_order(visit, *order, directives, user, &head.headers)).await;
         background.push(task);
         (cookie, None)
     } else if let Err(error) = check_limit(visit, &directives).await {

@@ -56,11 +56,11 @@ pub(super) async fn obey(
         if let Some(user) = &directives.user {
             let label = DeviceLabel::of(request);
             let login = LoginRequest { user, old_token: token.as_ref(), label: label.as_ref(), idempotency_key: None };
-            let new = sessions::log_in(&app.redis, &login, *now, &app.config.session).await?;
+            let new = Box::pin(sessions::log_in(&app.redis, &login, *now, &app.config.session)).await?;
             cookie = Some(app.keyring.set(&new)?);
             token = Some(new);
         } else if let Some(scope) = &directives.logout {
-            log_out(&app.redis, visit, scope, user).await?;
+            Box::pin(log_out(&app.redis, visit, scope, user)).await?;
             if scope.ends_own() {
                 cookie = Some(cookie::clear());
                 token = None;
@@ -68,7 +68,7 @@ pub(super) async fn obey(
         }
         (directives.user, directives.logout) = (None, None);
         if let Some(changes) = &directives.cart {
-            let write = write_cart(&app.redis, visit, token.as_ref(), changes, idempotency_key).await?;
+            let write = Box::pin(write_cart(&app.redis, visit, token.as_ref(), changes, idempotency_key)).await?;
             if let Some(session) = write.session.filter(|_| write.created) {
                 cookie = Some(app.keyring.set(&session.token)?);
             }

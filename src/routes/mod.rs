@@ -68,7 +68,8 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
-        api::handle(app, request, now).await
+        // Boxed, as the storefront below: otherwise each task would have room for both.
+        Box::pin(api::handle(app, request, now)).await
     } else if request.extensions().get::<EdgeAsk>().is_some_and(|ask| ask.is_confirmation) {
         // No visitor gets the answer.
         Box::pin(storefront::serve(app, request, now)).await

@@ -76,7 +76,7 @@ pub(super) async fn forward(
         }
         CacheStatus::bypass(reason).append_to(response);
     };
-    let answer = proxy::forward(visit, visitor, request, &mut observe).await;
+    let answer = Box::pin(proxy::forward(visit, visitor, request, &mut observe)).await;
     answer.followed_by(noted.and_then(|noted| noted.end(&visit.app)))
 }
 

@@ -34,7 +34,7 @@ fn lacks_redis(response: &Response) -> bool {
 
 /// Asks the home tier for a page. The isolate's copy replaces the response if the home tier does not answer, or if
 /// neither Redis nor the origin answers the home tier.
-pub(super) async fn answer(page: PageRequest) -> Answer {
+pub(super) async fn answer(page: Box<PageRequest>) -> Answer {
     let app = page.visit.app.clone();
     // An isolate of the home tier knows only the changes that passed through it.
     let change = app.pages.last_change(page.key.hash(), page.visit.now);

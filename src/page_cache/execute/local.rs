@@ -85,7 +85,7 @@ pub fn put_in_location(app: &Rc<App>, key: &PageKey, page: Rc<StoredPage>) -> Ba
 
 /// Serves a copy while the circuit is open, so that the origin does not get the cache's load. The copy may have missed
 /// a purge. Without a copy the request is forwarded.
-pub async fn serve_without_redis(page: PageRequest) -> Answer {
+pub async fn serve_without_redis(page: Box<PageRequest>) -> Answer {
     let (app, now) = (page.visit.app.clone(), page.visit.now);
     let probe = app.circuit.state(now) == Circuit::Open { probe: true };
     let answer = match fallback(&page, &app) {
@@ -96,7 +96,7 @@ pub async fn serve_without_redis(page: PageRequest) -> Answer {
 }
 
 /// Redis failed just now: the request is forwarded. If the origin fails, too, a copy replaces its response.
-pub async fn serve_after_redis_failed(page: PageRequest, error: &Error) -> Answer {
+pub async fn serve_after_redis_failed(page: Box<PageRequest>, error: &Error) -> Answer {
     log::warn!("page cache: {error}");
     let (app, now) = (page.visit.app.clone(), page.visit.now);
     let copy = fallback(&page, &app);
@@ -109,7 +109,7 @@ pub async fn serve_after_redis_failed(page: PageRequest, error: &Error) -> Answe
     answer
 }
 
-async fn forward(page: PageRequest) -> Answer {
+async fn forward(page: Box<PageRequest>) -> Answer {
     if page.directives.only_if_cached() {
         return page.gateway_timeout(None, CacheStatus::bypass(Reason::RedisDown));
     }

@@ -76,7 +76,7 @@ use crate::{
 };
 use upstash_rest::next_reply;
 
-/// A request that the cache may answer.
+/// A request that the cache may answer. It is passed on in a box: each future on its way would have room for it twice.
 struct PageRequest {
     visit: Visit,
     key: PageKey,
@@ -141,7 +141,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         return answer.followed_by(confirm);
     }
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
-    let page = PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request };
+    let page = Box::new(PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request });
     if is_edge {
         return edge_tier::answer(page).await;
     }
@@ -154,14 +154,14 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
 
 impl PageRequest {
     /// Looks the page up, and answers.
-    async fn answer_after_lookup(self) -> Answer {
+    async fn answer_after_lookup(self: Box<Self>) -> Answer {
         let app = &self.visit.app;
         let is_near = app.redis.has_read_regions()
             && !self.directives.is_reload()
             && !app.pages.has_changed(self.key.hash(), self.visit.now);
         match self.look_up(true, is_near).await {
             Ok(found) => self.answer_found(found).await,
-            Err(error) => local::serve_after_redis_failed(self, &error).await,
+            Err(error) => Box::pin(local::serve_after_redis_failed(self, &error)).await,
         }
     }
 
@@ -238,7 +238,7 @@ impl PageRequest {
     }
 
     /// Runs steps until one of them answers.
-    async fn answer_found(mut self, mut found: Found) -> Answer {
+    async fn answer_found(mut self: Box<Self>, mut found: Found) -> Answer {
         let app = self.visit.app.clone();
         let give_up = self.visit.now + app.config.page.wait;
         // The lease has expired by then.
@@ -257,9 +257,9 @@ impl PageRequest {
             let serves = matches!(step, Step::Serve { .. } | Step::ServeOnError);
             if found.lacks_session && !serves {
                 // Rare: the page is fresh and still not for this request.
-                match self.check_session().await {
+                match Box::pin(self.check_session()).await {
                     Ok(session) => (found.session, found.lacks_session) = (session, false),
-                    Err(error) => return local::serve_after_redis_failed(self, &error).await,
+                    Err(error) => return Box::pin(local::serve_after_redis_failed(self, &error)).await,
                 }
                 continue;
             }
@@ -310,22 +310,22 @@ impl PageRequest {
             }
             match self.look_up(false, false).await {
                 Ok(again) => found = Found { session: found.session, ..again },
-                Err(error) => return local::serve_after_redis_failed(self, &error).await,
+                Err(error) => return Box::pin(local::serve_after_redis_failed(self, &error)).await,
             }
         }
     }
 
     /// Forwards the request for a page with a hit-for-miss note of this isolate.
-    async fn bypass_without_lookup(self, reason: Reason) -> Answer {
+    async fn bypass_without_lookup(self: Box<Self>, reason: Reason) -> Answer {
         let noted = Noted::of(&self, reason);
-        let Self { visit, key, selecting, request, .. } = self;
+        let Self { visit, key, selecting, request, .. } = *self;
         let must_confirm = visit.app.pages.must_confirm_unstorable(key.hash(), visit.now);
         let confirm = must_confirm.then(|| confirm_unstorable(visit.app.clone(), key, selecting, visit.now));
         bypass::bypass_with_note(&visit, reason, request, noted).await.followed_by(confirm)
     }
 
     /// Forwards the request for a page with a hit-for-miss note, after a lookup.
-    async fn bypass(self, reason: Reason, session: Option<Session>) -> Answer {
+    async fn bypass(self: Box<Self>, reason: Reason, session: Option<Session>) -> Answer {
         let noted = Noted::of(&self, reason);
         bypass::forward(&self.visit, reason, session.into(), self.request, noted).await
     }
@@ -341,7 +341,12 @@ impl PageRequest {
 
     /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the
     /// response.
-    fn serve_stored(self, found: Found, status: impl FnOnce(&StoredPage) -> CacheStatus, now: Timestamp) -> Answer {
+    fn serve_stored(
+        self: Box<Self>,
+        found: Found,
+        status: impl FnOnce(&StoredPage) -> CacheStatus,
+        now: Timestamp,
+    ) -> Answer {
         let popularity = self.popularity(&found.lookup);
         let LookupResult { page: Some(page), lease, .. } = found.lookup else {
             return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();

@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Renders the page. The holder of the lease stores it.
-pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
+pub async fn render(page: Box<PageRequest>, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
     let Found { lookup: LookupResult { page: stored, lease, vary, state, .. }, session, .. } = found;
     let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
@@ -89,7 +89,9 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         Ok(RenderOutcome::NotStorable(unstorable)) if asks_for_visitor => {
             return Box::pin(render.ask_for_visitor(*unstorable.why, unstorable.response.status(), session)).await;
         }
-        Ok(RenderOutcome::NotStorable(unstorable)) if failed => return render.finish_failed(unstorable).await,
+        Ok(RenderOutcome::NotStorable(unstorable)) if failed => {
+            return Box::pin(render.finish_failed(unstorable)).await;
+        }
         Ok(RenderOutcome::NotStorable(unstorable)) => unstorable,
         Err(Error::Esi(cause)) => {
             log::error!("page cache: esi: {cause}");
@@ -104,7 +106,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
 
 /// A render that has ended, with all data for its response.
 struct SharedRender {
-    page: PageRequest,
+    page: Box<PageRequest>,
     lease: Option<Lease>,
     /// Dropped when the page is stored: waiting requests of the isolate then find the page.
     guard: Option<RenderGuard>,
@@ -151,9 +153,10 @@ impl SharedRender {
     /// Streams the body to the visitor and stores the copy afterwards.
     fn stream(self, mut response: Response, page: StreamingPage) -> Answer {
         self.status(None).append_to(&mut response);
-        let PageRequest { visit, request, .. } = &self.page;
+        let PageRequest { visit, request, .. } = &*self.page;
         visit.record(request.method(), request.headers(), response.status(), page.item());
-        let Self { page: PageRequest { visit, key, .. }, guard, others_have_page, .. } = self;
+        let Self { page: request, guard, others_have_page, .. } = self;
+        let PageRequest { visit, key, .. } = *request;
         let app = visit.app;
         let background = self.lease.map(|lease| -> BackgroundTask {
             Box::pin(async move {
@@ -232,7 +235,7 @@ impl SharedRender {
 
     /// Leaves the note that [`FollowUp`] demands after a response with `status`. The task does the rest after the answer.
     fn end_unstorable(&mut self, why: Unstorable, status: StatusCode) -> Option<BackgroundTask> {
-        let PageRequest { visit, key, selecting, .. } = &self.page;
+        let PageRequest { visit, key, selecting, .. } = &*self.page;
         let (app, now) = (visit.app.clone(), visit.now);
         let is_of_one_client = self.others_have_page || selecting.may_cause(status);
         let follow_up = FollowUp::of(why.reason, self.was_compressed, is_of_one_client);
@@ -292,7 +295,7 @@ impl SharedRender {
 
 impl PageRequest {
     /// Forwards the visitor's own request.
-    async fn forward(self, session: Option<Session>, status: CacheStatus) -> Answer {
+    async fn forward(self: Box<Self>, session: Option<Session>, status: CacheStatus) -> Answer {
         let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
         proxy::forward(&self.visit, session.into(), self.request, &mut observe).await
     }

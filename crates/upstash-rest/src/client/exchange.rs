@@ -40,9 +40,11 @@ impl Client {
                 let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
                 let sync = CallSync::of(slice::from_ref(command), self.scope.get());
                 let terms = Terms { sharing: ALONE, until };
-                let send =
-                    || self.metered(1, 1, async { self.exchange(&path, body.clone(), terms, &sync).await?.single() });
-                retry_once(send().await, command.is_repeatable(), send()).await
+                let send = async || {
+                    self.metered(1, 1, async { self.exchange(&path, body.clone(), terms, &sync).await?.single() }).await
+                };
+                // Boxed, as arguments of any bytes are rare.
+                Box::pin(async { retry_once(send().await, command.is_repeatable(), send).await }).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
         }
@@ -59,7 +61,7 @@ impl Client {
             ScriptForm::Hash => self.send_shared(self.encode(commands, form)?, until).await,
             ScriptForm::Source => send().await,
         };
-        let result = retry_once(first, commands.iter().all(Command::is_repeatable), send()).await;
+        let result = retry_once(first, commands.iter().all(Command::is_repeatable), send).await;
         if result.as_ref().is_err_and(Error::is_transient) {
             sync.lose();
         }
@@ -69,7 +71,7 @@ impl Client {
     /// Runs commands as a transaction.
     pub(super) async fn run_atomically(&self, commands: &[Command], until: Duration) -> CallResult {
         let send = async || self.send("/multi-exec", self.encode(commands, ScriptForm::Source)?, until).await;
-        retry_once(send().await, commands.iter().all(Command::is_repeatable), send()).await
+        retry_once(send().await, commands.iter().all(Command::is_repeatable), send).await
     }
 
     fn encode(&self, commands: &[Command], form: ScriptForm) -> Result<EncodedCall, Error> {

@@ -8,10 +8,13 @@ use crate::error::Error;
 pub async fn retry_once<T>(
     first: Result<T, Error>,
     is_repeatable: bool,
-    second: impl Future<Output = Result<T, Error>>,
+    second: impl AsyncFnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     match first {
-        Err(error) if is_repeatable && error.is_transient() => second.await.map_err(|_| error),
+        Err(error) if is_repeatable && error.is_transient() => {
+            // Boxed, as a second attempt is rare: otherwise the future of every call would have room for it.
+            Box::pin(second()).await.map_err(|_| error)
+        }
         result => result,
     }
 }
