@@ -1,6 +1,6 @@
 //! A visitor's own content for holes: elements of one page of the origin, requested with the visitor's cookies.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
@@ -36,8 +36,9 @@ pub fn key_in_form(selector: &str, action: &str) -> String {
 pub enum NotFilled {
     #[error("the page that fills them did not arrive within HOLES_WAIT_MS")]
     Late,
+    /// The content is the visitor's own. Its tokens may need the cookie.
     #[error("the page that fills them sets the cookie {0}")]
-    Cookie(String),
+    Cookie(String, Rc<OwnContent>),
     #[error("the page that fills them has the status {0}")]
     Status(StatusCode),
     #[error("the page that fills them is not HTML")]
@@ -54,7 +55,13 @@ impl NotFilled {
     /// Returns whether the browser can get the content by a request of its own.
     #[must_use]
     pub const fn is_open_to_browser(&self) -> bool {
-        matches!(self, Self::Late | Self::Cookie(_) | Self::Busy)
+        matches!(self, Self::Late | Self::Cookie(..) | Self::Busy)
+    }
+
+    /// The content to show until the browser has its own.
+    #[must_use]
+    pub fn content(&self) -> Option<&OwnContent> {
+        if let Self::Cookie(_, content) = self { Some(content) } else { None }
     }
 }
 

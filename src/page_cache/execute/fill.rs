@@ -131,14 +131,17 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
         let body = LazyCell::new(|| body.read());
         let fill = |hole: &Hole| {
             let HoleContent::Element { selector, index } = &hole.content else { return None };
+            let element = |content: &OwnContent| {
+                let found = content.get(selector)?;
+                // A page with fewer elements fills the other holes with the first one.
+                found.get(*index).or_else(|| found.first()).cloned()
+            };
             match &content {
-                Ok(content) => {
-                    let found = content.get(selector)?;
-                    // A page with fewer elements fills the other holes with the first one.
-                    found.get(*index).or_else(|| found.first()).cloned()
-                }
+                Ok(content) => element(content),
                 Err(problem) if problem.is_open_to_browser() => {
-                    Some([body.get(hole.range.clone())?, script_tag(selector, *index, "").as_bytes()].concat().into())
+                    let shown = problem.content().and_then(element);
+                    let shown = shown.as_deref().or_else(|| body.get(hole.range.clone()))?;
+                    Some([shown, script_tag(selector, *index, "").as_bytes()].concat().into())
                 }
                 Err(_) => None,
             }
@@ -254,8 +257,11 @@ struct OriginPage {
 impl OriginPage {
     /// The content that needs no cookie, and whether an isolate may keep it.
     fn without_cookie(self) -> Result<(Rc<OwnContent>, bool), NotFilled> {
-        self.new_cookie
-            .map_or_else(|| Ok((Rc::new(self.content), self.may_be_kept)), |name| Err(NotFilled::Cookie(name)))
+        let content = Rc::new(self.content);
+        match self.new_cookie {
+            Some(name) => Err(NotFilled::Cookie(name, content)),
+            None => Ok((content, self.may_be_kept)),
+        }
     }
 }
 
