@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use edgefront::{
     App,
+    config::item_routes::ItemRoutes,
     page_cache::{PageKey, Reason},
 };
 use serde_json::Value;
@@ -67,6 +68,9 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let given = settings.clone();
     let app = render::edgefront(&settings, &shop)?;
     let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
+    let has_item =
+        |routes: &ItemRoutes| examined.iter().any(|page| routes.item(page.url.path(), page.url.query()).is_some());
+    let settings = settings.with_default_items(has_item);
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);

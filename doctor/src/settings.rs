@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use edgefront::config::{
     Config,
+    item_routes::ItemRoutes,
     presets::Preset,
     variables::{CSRF_COOKIE, HOLES, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_URL, PAGE_MAX_BYTES, PRESET, VARIABLES},
 };
@@ -70,6 +71,22 @@ impl Settings {
         Self(settings)
     }
 
+    /// The settings that name the default routes of items at which the shop has pages, because a proposed route replaces the
+    /// default. Routes of the preset or of the command line stay.
+    #[must_use]
+    pub fn with_default_items(&self, has_item: impl Fn(&ItemRoutes) -> bool) -> Self {
+        let name = ITEM_ROUTES.name;
+        let inherited = self.preset().and_then(Preset::find).and_then(|preset| preset.get(name));
+        let is_default = inherited.is_none() && self.0.get(name).is_none_or(String::is_empty);
+        let is_used = |route: &&str| ItemRoutes::parse(route).is_ok_and(|route| has_item(&route));
+        let used: Vec<_> = default_items().filter(is_used).filter(|_| is_default).collect();
+        let mut settings = self.0.clone();
+        if !used.is_empty() {
+            settings.insert(name.to_owned(), used.join(", "));
+        }
+        Self(settings)
+    }
+
     /// The settings with one more rule. A list keeps what it has and what the preset says; another variable is
     /// replaced.
     #[must_use]
@@ -126,11 +143,17 @@ impl Settings {
     }
 
     /// Name and value of each variable, in the order of wrangler.toml. `ORIGIN_URL` is left out: it is the examined
-    /// address, and edgefront would be its own origin there.
+    /// address, and edgefront would be its own origin there. Routes of items are left out if all of them are default ones.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let names = VARIABLES.iter().map(|(variable, _)| variable.name).filter(|name| *name != ORIGIN_URL.name);
-        names.filter_map(|name| Some((name, self.0.get(name)?.as_str())))
+        let variables = names.filter_map(|name| Some((name, self.0.get(name)?.as_str())));
+        let is_default = |route: &str| default_items().any(|own| own == route.trim());
+        variables.filter(move |(name, value)| *name != ITEM_ROUTES.name || !value.split(',').all(is_default))
     }
+}
+
+fn default_items() -> impl Iterator<Item = &'static str> {
+    ITEM_ROUTES.default.split(',').map(str::trim)
 }
 
 /// The rules of `HOLES` with one more, such as `/p/* #user <- .`. A rule with the same element covers both paths, because there

@@ -70,6 +70,19 @@ fn a_page_that_each_visit_validates_is_no_hit() {
     assert_eq!(kind(&report, "/books/*/")["hit_ratio"], 1.0, "the stale page answers");
 }
 
+/// As a shop with a language in the path: a proposed route would replace the default, which names the other language.
+#[test]
+fn a_new_route_of_items_keeps_the_default_ones_in_use() {
+    let report = Shop::start(|_: &Asked| {
+        let paths = ["/products", "/de/products"].into_iter();
+        let links = paths.flat_map(|path| (0..8).map(move |id| format!("<a href='{path}/{id}'>{id}</a>")));
+        Reply::html(format!("<h1>Things</h1>{}", links.collect::<Vec<_>>().concat()))
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["ITEM_ROUTES"], "/products/{item}, /de/products/{item}", "{report:#}");
+    assert_eq!(report["vars"]["PATHS_SHARED"], "+ /");
+}
+
 /// A double-submit shop: each form repeats the cookie `shop_csrf`.
 fn double_submit(asked: &Asked) -> Reply {
     let own = asked.cookies.split("; ").find_map(|cookie| cookie.strip_prefix("shop_csrf="));
