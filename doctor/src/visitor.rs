@@ -1,5 +1,7 @@
 //! The visitors that the doctor stands for.
 
+use std::cell::RefCell;
+
 use edgefront::{
     config::{
         PageConfig,
@@ -52,6 +54,8 @@ impl Visitor {
 pub struct Visitors {
     /// The cookies that the shop set during the crawl.
     pub own: Jar,
+    /// Names and values of the cookies that the shop set to a language during the crawl.
+    pub languages: RefCell<Vec<(String, String)>>,
     login: Option<HeaderValue>,
 }
 
@@ -61,7 +65,7 @@ impl Visitors {
     pub fn new(login: Option<&str>) -> Result<Self, Failure> {
         let refused = |cause| Failure::new(cause, "copy the value of the header Cookie from a browser");
         let Some(text) = login.map(|text| text.trim().trim_start_matches("Cookie:").trim()) else {
-            return Ok(Self { own: Jar::default(), login: None });
+            return Ok(Self { own: Jar::default(), languages: RefCell::default(), login: None });
         };
         if text.is_empty() {
             let remedy =
@@ -72,7 +76,7 @@ impl Visitors {
             return Err(refused("--login has no name=value"));
         }
         let login = HeaderValue::from_str(text).map_err(|_| refused("--login is not a Cookie header"))?;
-        Ok(Self { own: Jar::default(), login: Some(login) })
+        Ok(Self { own: Jar::default(), languages: RefCell::default(), login: Some(login) })
     }
 
     /// The visitors with cookies, and what they send to `url`. A visitor without cookies for it is left out.

@@ -1,5 +1,7 @@
 //! `Vary: Accept-Language`: the languages of a shop, and the cookie that keeps a visitor's choice.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use http::{HeaderValue, header};
 use url::Url;
 
@@ -153,6 +155,38 @@ async fn language_cookie(
     (2..=MAX_LANGUAGES).contains(&values.len()).then(|| format!("{name}={}", values.join("|")))
 }
 
+/// A rule of `COOKIES_VARIED` for a cookie that the shop sets to a language, such as a link that chooses the language. `set`: names
+/// and values. Each page must announce the language of its cookie.
+pub async fn chosen_cookie(shop: &Shop, pages: &[&Url], set: &[(String, String)]) -> Option<String> {
+    let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, value) in set {
+        values.entry(name).or_default().insert(value);
+    }
+    for (name, values) in values.into_iter().filter(|(_, values)| values.len() <= MAX_LANGUAGES) {
+        for url in pages {
+            if selects_language((shop, url), name, &values).await? {
+                return Some(format!("{name}={}", values.into_iter().collect::<Vec<_>>().join("|")));
+            }
+        }
+    }
+    None
+}
+
+/// Returns whether the page announces each of these values of a cookie as its language, and differs for one of them.
+async fn selects_language((shop, url): (&Shop, &Url), name: &str, values: &BTreeSet<&str>) -> Option<bool> {
+    let default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
+    let mut differs = false;
+    for value in values {
+        let cookie = HeaderValue::from_str(&format!("{name}={value}")).ok()?;
+        let page = get_with_cookie(shop, url, &cookie).await?;
+        if language_of(&page).is_none_or(|own| primary(&own) != primary(value)) {
+            return Some(false);
+        }
+        differs |= !default.is_like(&page);
+    }
+    Some(differs)
+}
+
 impl Translation {
     /// Returns whether the page announces the language that was asked for.
     fn is_as_asked(&self) -> bool {
@@ -193,7 +227,7 @@ fn alternates(page: &Page) -> Vec<String> {
 }
 
 /// Returns whether the value of a cookie is one of [`LANGUAGES`], or one with a region, such as `de_DE`.
-fn is_language(value: &str) -> bool {
+pub fn is_language(value: &str) -> bool {
     let is_region = |region: &str| region.len() == 2 && region.bytes().all(|byte| byte.is_ascii_uppercase());
     let language = value.split_once(['-', '_']).filter(|(_, region)| is_region(region)).map_or(value, |(own, _)| own);
     LANGUAGES.contains(&language)

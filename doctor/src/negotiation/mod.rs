@@ -12,6 +12,7 @@ use edgefront::{
 };
 use http::{HeaderName, header};
 
+pub use self::languages::is_language;
 use super::{advice::Rule, examine::Examined, shop::Shop};
 
 /// Most pages that are compared for one header.
@@ -33,7 +34,9 @@ pub struct Finding {
 /// Looks for the values of the headers that select pages which edgefront stores. A header that a rule names already is left
 /// out. A shop that says nothing about sharing, or forbids it, has no reason to name a header in `Vary`, so its pages are compared
 /// in any case. Only `Accept` must be named: without `Vary`, edgefront sends shared renders the same one.
-pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig) -> Vec<Finding> {
+///
+/// `set`: names and values of cookies that the shop has set to a language.
+pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig, set: &[(String, String)]) -> Vec<Finding> {
     let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
     let shared: Vec<_> = examined.iter().filter(|page| !is_personal(page) && page.vary.is_some()).collect();
     let mut findings = Vec::new();
@@ -64,6 +67,12 @@ pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig) -> Ve
         if is_named || !is_always_same {
             findings.push(Finding::of(&name, varying.len(), values));
         }
+    }
+    let has_cookie = findings.iter().flat_map(|found| &found.rules).any(|rule| rule.variable == "COOKIES_VARIED");
+    if !has_cookie {
+        let urls: Vec<_> = spread(&shared).into_iter().map(|page| &page.url).collect();
+        let cookie = languages::chosen_cookie(shop, &urls, set).await;
+        findings.extend(cookie.filter(|rule| !has_rule(config, rule)).map(|rule| Finding::of_language_cookie(&rule)));
     }
     findings
 }
@@ -96,8 +105,8 @@ impl Finding {
     fn of_language_cookie(rule: &str) -> Self {
         let name = rule.split('=').next().unwrap_or_default();
         let note = format!(
-            "pages set the cookie {name} to their language, and it selects the language: COOKIES_VARIED {rule} gives its \
-             visitors shared pages, one for each value. Risk: {COOKIE_RISK}"
+            "the cookie {name} selects the language of pages: COOKIES_VARIED {rule} gives its visitors shared pages, one for \
+             each value. Risk: {COOKIE_RISK}"
         );
         let rules = vec![Rule { variable: "COOKIES_VARIED", value: rule.to_owned(), risk: COOKIE_RISK }];
         Self { note: note.trim_end_matches('.').to_owned(), rules }

@@ -120,6 +120,29 @@ fn the_cookie_of_a_language_selects_a_page() {
     assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language", "{report:#}");
 }
 
+/// As most shops with a switch between languages: a link sets a cookie, and no page does.
+#[test]
+fn the_cookie_of_a_link_that_chooses_the_language_selects_a_page() {
+    let page = |selects: bool| {
+        move |asked: &Asked, language: &str| {
+            let chosen = asked.path.strip_prefix("/choose/").map(|cookie| cookie.replacen('/', "=", 1));
+            if let Some(cookie) = chosen {
+                return Reply::status(302).with("location", "/").with("set-cookie", &format!("{cookie}; Path=/"));
+            }
+            let language = if selects { language } else { "en" };
+            let links =
+                ["locale/en", "locale/de", "ads/no"].map(|choice| format!("<a href='/choose/{choice}'>{choice}</a>"));
+            let links = links.concat() + &book_links(8);
+            Reply::html(format!("<html lang='{language}'><p>In {language}</p>{links}</html>"))
+        }
+    };
+    let report = bilingual("en", page(true));
+    assert_eq!(report["vars"]["COOKIES_VARIED"], "+ locale=de|en", "{report:#}");
+    assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None, "{report:#}");
+    let report = bilingual("en", page(false));
+    assert_eq!(report["vars"].get("COOKIES_VARIED"), None, "{report:#}");
+}
+
 #[test]
 fn a_cookie_that_only_records_the_language_is_no_choice() {
     let shop = Shop::start(|asked: &Asked| {
