@@ -121,7 +121,11 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         notes.push(note);
         diagnosis.settings = diagnosis.settings.with_rules(&rules);
     }
-    notes.extend(files::note(&diagnosis.shop, &robots, &diagnosis.settings, &diagnosis.examined).await?);
+    let found = files::note(&diagnosis.shop, &robots, &diagnosis.settings, &diagnosis.examined).await?;
+    if let Some((note, settings)) = found {
+        notes.push(note);
+        diagnosis.settings = settings;
+    }
     let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
     report.notes.extend(notes);
     Ok(report)

@@ -22,7 +22,8 @@ use super::{
 /// Most files of the page that are requested.
 const MAX_FILES: usize = 3;
 
-/// A note on the first such file of a page. None if no rule drops a personal cookie, or if no file sets it.
+/// A note on the first such file of a page, and the settings with a rule that drops the cookie there, too, if edgefront then stores
+/// the file. None if no rule drops a personal cookie, or if no file sets it.
 ///
 /// # Errors
 /// When the proposed rules are not valid settings.
@@ -31,7 +32,7 @@ pub async fn note(
     robots: &Robots,
     settings: &Settings,
     examined: &[Examined],
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<(String, Settings)>, Failure> {
     let app = render::edgefront(settings, shop)?;
     let rules = &app.config.page.cookies;
     let is_dropped = |page: &&Examined| !kept_from_page(page, rules).is_empty();
@@ -46,7 +47,14 @@ pub async fn note(
         let Some(shared) = render::for_everybody(&app, &key).await else { continue };
         let Err(why) = shared.stored else { continue };
         let file = file.path();
-        return Ok(Some(if why.reason == Reason::TooLarge {
+        if let Some((rule, settings)) = dropped(shop, settings, &key, &format!("{name}@{}", siblings(file))).await? {
+            let note = format!(
+                "{file} sets {name}, too: COOKIES_DROPPED {rule} keeps the cookie out of such files. Otherwise only a visitor's \
+                 first page comes from the store. Risk: a file there that is for one visitor must not be declared shared"
+            );
+            return Ok(Some((note, settings)));
+        }
+        let note = if why.reason == Reason::TooLarge {
             format!(
                 "{file} sets {name} and is too large to be stored, so a visitor's later pages come from the shop: set \
                  PAGE_MAX_BYTES to {}",
@@ -57,9 +65,31 @@ pub async fn note(
                 "{file} sets {name}, too: only a visitor's first page comes from the store, so the real hit ratio is lower than \
                  expected. Let the shop send its files without cookies, or read docs/holes.md#sessions-of-new-visitors"
             )
-        }));
+        };
+        return Ok(Some((note, settings.clone())));
     }
     Ok(None)
+}
+
+/// A rule of `COOKIES_DROPPED` and the settings with it, if edgefront then stores the file.
+async fn dropped<'a>(
+    shop: &Rc<Shop>,
+    settings: &Settings,
+    file: &PageKey,
+    rule: &'a str,
+) -> Result<Option<(&'a str, Settings)>, Failure> {
+    let settings = settings.with_rule("COOKIES_DROPPED", rule);
+    let app = render::edgefront(&settings, shop)?;
+    let shared = render::for_everybody(&app, file).await;
+    Ok(shared.filter(|shared| shared.stored.is_ok()).map(|_| (rule, settings)))
+}
+
+/// The files in the same folder, except at the top: pages are there.
+fn siblings(file: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) if !folder.is_empty() => format!("{folder}/*"),
+        _ => file.to_owned(),
+    }
 }
 
 /// The personal cookies of a page that the rules drop.

@@ -367,19 +367,27 @@ fn express(asked: &Asked) -> Reply {
 }
 
 #[test]
-fn a_script_that_starts_the_session_is_noted() {
-    let examine = |variables: &[&str]| {
+fn a_script_that_starts_the_session_gets_a_rule_if_it_can_be_stored() {
+    let examine = |shop: fn(&Asked) -> Reply, variables: &[&str]| {
         let options: Vec<_> = variables.iter().flat_map(|variable| ["--var", variable]).collect();
-        let report = Shop::start(express).examine(&options);
+        let report = Shop::start(shop).examine(&options);
         assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], 1.0, "{report:#}");
-        report["notes"].to_string()
+        (report["notes"].to_string(), report["vars"]["COOKIES_DROPPED"].to_string())
     };
-    let notes = examine(&[]);
+    let (notes, rules) = examine(express, &[]);
+    assert!(notes.contains("/static/app.js sets sid, too: COOKIES_DROPPED sid@/static/*"), "{notes}");
+    assert!(rules.contains("sid@/static/*"), "{rules}");
+    let without_freshness = |asked: &Asked| {
+        let page = Reply::html(format!("<script src='/static/app.js'></script>{}", book_links(8)));
+        page.with("set-cookie", &format!("sid=of-{}; Path=/", asked.number))
+    };
+    let (notes, rules) = examine(without_freshness, &[]);
     assert!(notes.contains("/static/app.js sets sid, too: only a visitor's first page"), "{notes}");
+    assert!(!rules.contains("static"), "{rules}");
     let dropped = "COOKIES_DROPPED=sid@/static/*";
-    let notes = examine(&[dropped]);
+    let (notes, _) = examine(express, &[dropped]);
     assert!(!notes.contains("app.js"), "{notes}");
-    let notes = examine(&[dropped, "PAGE_MAX_BYTES=1500"]);
+    let (notes, _) = examine(express, &[dropped, "PAGE_MAX_BYTES=1500"]);
     assert!(
         notes.contains("/static/app.js sets sid and is too large") && notes.contains("PAGE_MAX_BYTES to 2048"),
         "{notes}"
