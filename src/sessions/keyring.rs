@@ -44,15 +44,14 @@ impl Keyring {
         Self { keys, max_age: config.max_age }
     }
 
-    /// The token in the first session cookie with a valid MAC. Redis is not asked.
-    ///
-    /// `None` if no cookie verifies, or if that session began [`SessionConfig::max_age`] ago or earlier.
+    /// The token in the first session cookie with a valid MAC whose session began less than [`SessionConfig::max_age`] ago.
+    /// `None` without such a cookie. Redis is not asked.
     #[must_use]
     pub fn read(&self, headers: &HeaderMap, now: Timestamp) -> Option<Token> {
         cookie::values(headers)
             .take(MAX_VERIFIED_COOKIES)
-            .find_map(|value| self.verify(value))
-            .filter(|token| token.began() + self.max_age > now)
+            .filter_map(|value| self.verify(value))
+            .find(|token| token.began() + self.max_age > now)
     }
 
     /// The `Cookie` header of `token`, as a browser sends it: `__Host-session=<token>.<mac>`.
@@ -185,6 +184,14 @@ mod tests {
         let (keyring, first, second) = (rotated_keyring(), Token::new(NOW).unwrap(), Token::new(NOW).unwrap());
         let both = format!("{}; {}", keyring.pair(&first).unwrap(), keyring.pair(&second).unwrap());
         assert_eq!(keyring.read(&headers(&[&both]), NOW), Some(first));
+    }
+
+    #[test]
+    fn a_cookie_past_its_maximum_age_does_not_hide_a_later_one() {
+        let keyring = rotated_keyring();
+        let [expired, live] = [NOW - 91 * DAY, NOW].map(|began| Token::new(began).unwrap());
+        let both = format!("{}; {}", keyring.pair(&expired).unwrap(), keyring.pair(&live).unwrap());
+        assert_eq!(keyring.read(&headers(&[&both]), NOW), Some(live));
     }
 
     #[test]
