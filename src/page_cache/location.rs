@@ -35,7 +35,7 @@ pub struct LocationPages {
     /// Holds the bodies of the pages that are found.
     fetch: Rc<dyn Fetch>,
     failures: Cell<u32>,
-    paused_until: Cell<Option<Timestamp>>,
+    paused: Cell<Option<Timestamp>>,
 }
 
 impl LocationPages {
@@ -48,7 +48,7 @@ impl LocationPages {
         fetch: Rc<dyn Fetch>,
     ) -> Self {
         let cache = cache.filter(|_| !wait.is_zero());
-        Self { cache, wait, traffic, fetch, failures: Cell::default(), paused_until: Cell::default() }
+        Self { cache, wait, traffic, fetch, failures: Cell::default(), paused: Cell::default() }
     }
 
     /// The location's copy of a page for a request with the headers `selecting`, if it is newer than the copy `held` of the caller.
@@ -94,7 +94,7 @@ impl LocationPages {
     }
 
     fn usable(&self, now: Timestamp) -> Option<&dyn LocationCache> {
-        let is_paused = self.paused_until.get().is_some_and(|until| now < until);
+        let is_paused = self.paused.get().is_some_and(|since| now.is_near(PAUSE, since));
         self.cache.as_deref().filter(|_| !is_paused)
     }
 
@@ -106,7 +106,7 @@ impl LocationPages {
         let is_over = failures >= MAX_FAILURES;
         if is_over {
             log::warn!("page cache: the location's cache fails and is not used for a minute");
-            self.paused_until.set(Some(now + PAUSE));
+            self.paused.set(Some(now));
         }
         self.failures.set(if is_over { 0 } else { failures });
         outcome.ok()

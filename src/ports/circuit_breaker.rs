@@ -17,7 +17,8 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 pub struct CircuitBreaker {
     /// Consecutive timeouts.
     timeouts: Cell<u32>,
-    probe_at: Cell<Option<Timestamp>>,
+    /// The last probe, or the timeout that opened the circuit.
+    probed: Cell<Option<Timestamp>>,
 }
 
 /// The state of the circuit: closed circuits ask Redis.
@@ -41,9 +42,9 @@ impl CircuitBreaker {
         if !self.is_open() {
             return Circuit::Closed;
         }
-        let probe = self.probe_at.get().is_none_or(|moment| moment <= now);
+        let probe = self.probed.get().is_none_or(|last| !now.is_near(PROBE_INTERVAL, last));
         if probe {
-            self.probe_at.set(Some(now + PROBE_INTERVAL));
+            self.probed.set(Some(now));
         }
         Circuit::Open { probe }
     }
@@ -54,9 +55,9 @@ impl CircuitBreaker {
             Ok(_) => self.timeouts.set(0),
             Err(upstash_rest::Error::Transport(TransportError::Timeout)) => {
                 self.timeouts.set(self.timeouts.get().saturating_add(1));
-                // Only the timeout that opens the circuit sets the next probe: later ones must not delay it.
+                // Only the timeout that opens the circuit delays the next probe: later ones must not.
                 if self.timeouts.get() == MAX_TIMEOUTS {
-                    self.probe_at.set(Some(now + PROBE_INTERVAL));
+                    self.probed.set(Some(now));
                 }
             }
             Err(_) => {}
@@ -81,6 +82,8 @@ mod tests {
         let due = start + PROBE_INTERVAL;
         assert_eq!(breaker.state(due), Circuit::Open { probe: true });
         assert_eq!(breaker.state(due), Circuit::Open { probe: false }, "one probe per interval");
+        assert_eq!(breaker.state(start), Circuit::Open { probe: true }, "the clock was set back");
+        assert_eq!(breaker.state(start), Circuit::Open { probe: false });
         breaker.record(&Ok(()), due);
         assert_eq!(breaker.state(due), Circuit::Closed);
     }

@@ -157,7 +157,7 @@ impl PageMemory {
     pub fn may_refute(&self, hash: &str, now: Timestamp) -> bool {
         let is_first = self.refuted.get(hash, now).is_none();
         if is_first {
-            self.refuted.put(hash, (), now + HIT_FOR_MISS, now);
+            self.refuted.put(hash, (), HIT_FOR_MISS, now);
         }
         is_first
     }
@@ -170,7 +170,7 @@ impl PageMemory {
     /// Notes that the page cannot be stored, and drops its copies.
     pub fn note_unstorable(&self, hash: &str, reason: Reason, now: Timestamp) {
         self.copies.borrow_mut().forget(hash, now);
-        self.unstorable.put(hash, (reason, now), now + HIT_FOR_MISS, now);
+        self.unstorable.put(hash, (reason, now), HIT_FOR_MISS, now);
     }
 
     /// The reason why a recent personal render could not be stored.
@@ -181,7 +181,7 @@ impl PageMemory {
 
     /// Notes that a personal render of the page cannot be stored.
     pub fn note_unstorable_personal(&self, hash: &str, reason: Reason, now: Timestamp) {
-        self.unstorable_personal.put(hash, reason, now + PERSONAL_HIT_FOR_MISS, now);
+        self.unstorable_personal.put(hash, reason, PERSONAL_HIT_FOR_MISS, now);
     }
 
     /// Returns whether a recent response to a request of the class could not be stored.
@@ -192,7 +192,7 @@ impl PageMemory {
 
     /// Notes that a response to a request of the class cannot be stored.
     pub fn note_unstorable_for(&self, class: &RequestClass, now: Timestamp) {
-        self.unstorable_classes.put(class.as_str(), (), now + PERSONAL_HIT_FOR_MISS, now);
+        self.unstorable_classes.put(class.as_str(), (), PERSONAL_HIT_FOR_MISS, now);
     }
 
     /// Returns whether a recent response stated no freshness, so that only popularity can admit the page.
@@ -203,7 +203,7 @@ impl PageMemory {
 
     /// Notes that the page states no freshness and its item is not popular.
     pub fn note_unpopular(&self, hash: &str, now: Timestamp) {
-        self.unpopular.put(hash, (), now + HIT_FOR_MISS, now);
+        self.unpopular.put(hash, (), HIT_FOR_MISS, now);
     }
 
     /// Returns whether the origin recently failed to render the page.
@@ -220,7 +220,7 @@ impl PageMemory {
 
     /// Notes that the origin failed to render the page.
     pub fn note_failure(&self, hash: &str, now: Timestamp) {
-        self.failed.put(hash, now, now + FAILURE_BACKOFF, now);
+        self.failed.put(hash, now, FAILURE_BACKOFF, now);
     }
 
     /// Notes that a render of the page succeeded.

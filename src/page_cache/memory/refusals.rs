@@ -2,7 +2,7 @@
 //! double the load, so no such request follows for a while after one that failed. If the shop accepted one a moment ago, it is not
 //! down: it refuses shared renders, and a page that always fails must not keep the other pages from their visitors.
 
-use std::cell::Cell;
+use std::{cell::Cell, time::Duration};
 
 use super::{FAILURE_BACKOFF, HIT_FOR_MISS};
 use crate::ports::time::Timestamp;
@@ -10,35 +10,33 @@ use crate::ports::time::Timestamp;
 /// See the [module](self).
 #[derive(Default)]
 pub struct Refusals {
-    /// No visitor's request follows until then.
-    failed_until: Cell<Option<Timestamp>>,
-    /// A failure does not count until then.
-    accepted_until: Cell<Option<Timestamp>>,
+    /// No visitor's request follows for [`FAILURE_BACKOFF`].
+    failed: Cell<Option<Timestamp>>,
+    /// A failure does not count for [`HIT_FOR_MISS`].
+    accepted: Cell<Option<Timestamp>>,
 }
 
 impl Refusals {
     /// Returns whether a visitor's own request may follow a refused render.
     #[must_use]
     pub fn may_ask_for_visitor(&self, now: Timestamp) -> bool {
-        let is_before = |until: &Cell<Option<Timestamp>>| until.get().is_some_and(|until| now < until);
-        is_before(&self.accepted_until) || !is_before(&self.failed_until)
+        let is_recent = |at: &Cell<Option<Timestamp>>, span: Duration| at.get().is_some_and(|at| now.is_near(span, at));
+        is_recent(&self.accepted, HIT_FOR_MISS) || !is_recent(&self.failed, FAILURE_BACKOFF)
     }
 
     /// Notes that the shop failed for such a request, too.
     pub fn note_failed(&self, now: Timestamp) {
-        self.failed_until.set(Some(now + FAILURE_BACKOFF));
+        self.failed.set(Some(now));
     }
 
     /// Notes that the shop accepted such a request.
     pub fn note_accepted(&self, now: Timestamp) {
-        self.accepted_until.set(Some(now + HIT_FOR_MISS));
+        self.accepted.set(Some(now));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -48,6 +46,7 @@ mod tests {
         assert!(refusals.may_ask_for_visitor(start));
         refusals.note_failed(start);
         assert!(!refusals.may_ask_for_visitor(start));
+        assert!(refusals.may_ask_for_visitor(start - FAILURE_BACKOFF), "the clock was set back");
         let later = start + FAILURE_BACKOFF;
         assert!(refusals.may_ask_for_visitor(later));
         refusals.note_accepted(later);

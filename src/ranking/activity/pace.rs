@@ -101,6 +101,8 @@ impl Pace {
 
     /// Falls by one level for each calm time that has passed.
     fn lower(&mut self, now: Timestamp) -> LevelChange {
+        // A later moment is from before the clock was set back.
+        self.calm_since = self.calm_since.map(|since| since.min(now));
         let mut change = LevelChange::Kept;
         while self.level > 0
             && let Some(since) = self.calm_since
@@ -302,6 +304,14 @@ mod tests {
             pace.observe(answered(130), at(second));
         }
         assert_eq!(pace.level(), 0);
+    }
+
+    #[test]
+    fn a_level_falls_after_the_clock_was_set_back() {
+        let mut pace = pace_of_level(1);
+        let earlier = START - Duration::from_hours(24);
+        assert_eq!(pace.observe(CALM, earlier), LevelChange::Kept);
+        assert_eq!(pace.observe(CALM, earlier + pace.calm_time()), LevelChange::Lowered);
     }
 
     #[test]

@@ -37,8 +37,9 @@ impl Activity {
         }
         // Without random bits, all isolates have the same interval.
         let random = random::bytes().map_or(128, |[byte]| byte);
-        let due = self.written.get().map_or(now, |written| written + pace.interval(random));
-        due.since(now).max(MIN_PAUSE)
+        // A write in the future is from before the clock was set back.
+        let due = self.written.get().filter(|written| *written <= now);
+        due.map_or(now, |written| written + pace.interval(random)).since(now).max(MIN_PAUSE)
     }
 
     /// A task that writes all pending activity. None if there is none, or another request's task writes already.
