@@ -78,8 +78,9 @@ impl Order {
                 ),
             }
         }
-        let replies = redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let viewed = replies.into_iter().next().filter(|_| token.is_some());
+        let mut replies = redis.pipeline(&commands).await?.into_iter();
+        let viewed = token.and_then(|_| replies.next()).map(sessions::empty_if_damaged).transpose()?;
+        replies.collect::<Result<Vec<_>, _>>()?;
         let viewed = viewed.map(Vec::<String>::from_reply).transpose()?.unwrap_or_default();
         Ok(sessions::parse_viewed_items(&viewed))
     }

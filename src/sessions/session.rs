@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use upstash_rest::{Command, FromReply, Reply};
+use upstash_rest::{Command, Reply, next_reply};
 
 use crate::{
     config::SessionConfig,
@@ -43,6 +43,8 @@ pub fn check_commands(keys: Keys, token: &Token, now: Timestamp, config: &Sessio
 
 /// The session that the replies to [`check_commands`] describe, and the replies to the caller's own reads.
 ///
+/// A damaged key of an own read [counts as empty](empty_if_damaged), so that it does not cost the session.
+///
 /// # Errors
 /// [`Error::Redis`], also for one of the replies.
 pub fn split_check(
@@ -51,12 +53,23 @@ pub fn split_check(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<(Option<Session>, Vec<Reply>), Error> {
-    let replies: Vec<_> = replies.into_iter().collect::<Result<_, _>>()?;
     let mut replies = replies.into_iter();
-    let mut next = || replies.next().ok_or(upstash_rest::Error::UnexpectedType);
-    let login_value = FromReply::from_reply(next()?)?;
-    let last_seen = if is_young(token, now, config) { None } else { FromReply::from_reply(next()?)? };
-    Ok((from_check(token, login_value, last_seen, now, config), replies.collect()))
+    let login_value = next_reply(&mut replies)?;
+    let last_seen = if is_young(token, now, config) { None } else { next_reply(&mut replies)? };
+    let own = replies.map(empty_if_damaged).collect::<Result<_, _>>()?;
+    Ok((from_check(token, login_value, last_seen, now, config), own))
+}
+
+/// Replaces the refused read of a key with a wrong type by the reply of a missing key, an empty list. Another program has
+/// damaged the key.
+///
+/// # Errors
+/// Any other error of the reply.
+pub fn empty_if_damaged(reply: Result<Reply, upstash_rest::Error>) -> Result<Reply, upstash_rest::Error> {
+    match reply {
+        Err(upstash_rest::Error::Refused { code }) if code == "WRONGTYPE" => Ok(Reply::List(Vec::new())),
+        reply => reply,
+    }
 }
 
 /// The session of `token`. `login_value`: its value in `login:`. `last_seen`: its score in `recent:`, Unix seconds.

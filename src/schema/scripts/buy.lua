@@ -12,7 +12,9 @@ redis.call('EXPIRE', order, order_ttl)
 
 local items = {}
 for i = 2, #ARGV, 2 do items[#items + 1] = ARGV[i] end
-local there = redis.call('HMGET', cart, unpack(items))
+local there = redis.pcall('HMGET', cart, unpack(items))
+-- Another program may have stored another type. Such a cart counts as empty.
+if there.err then return 1 end
 local left, gone = {}, {}
 for i, item in ipairs(items) do
   local rest = (tonumber(there[i]) or 0) - ARGV[i * 2 + 1]

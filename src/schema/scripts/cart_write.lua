@@ -34,7 +34,12 @@ end
 
 local cart = lives and KEYS[3] or KEYS[4]
 -- A token that was just drawn has no cart.
-local before = lives and redis.call('HGETALL', cart) or {}
+local before = lives and redis.pcall('HGETALL', cart) or {}
+-- Another program may have stored another type.
+if before.err then
+  redis.call('DEL', cart)
+  before = {}
+end
 local function answer(outcome, content)
   return {outcome, lives and user or '', content}
 end

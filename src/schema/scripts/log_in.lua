@@ -1,6 +1,7 @@
 #!lua flags=allow-key-locking
 -- Starts a user's session under a new token and ends the old session.
 -- The old session's cart and views move to the new session, unless they belong to another user.
+-- If another program has damaged the user's lists, the session starts without an entry there.
 -- KEYS login: recent: abandoned: sessions:U devices:U viewed:N cart:N [viewed:O cart:O] [once:K]
 -- ARGV N U now idle_cutoff max_age O once_ttl device
 --      N, O: the new and the old token, O '' = none; max_age and once_ttl in seconds; device: the value in devices:U
@@ -10,8 +11,8 @@ local new, user, now, idle_cutoff, max_age, old, once_ttl, device = unpack(ARGV)
 local once = KEYS[old == '' and 8 or 10]
 
 if once then
-  local known = redis.call('GET', once)
-  if known and redis.call('HGET', login, known) == user
+  local known = redis.pcall('GET', once)
+  if type(known) == 'string' and redis.call('HGET', login, known) == user
     and (tonumber(redis.call('ZSCORE', recent, known)) or 0) >= tonumber(idle_cutoff) then return known end
   redis.call('SET', once, new, 'EX', once_ttl)
 end
@@ -41,7 +42,7 @@ redis.call('ZADD', recent, now, new)
 
 -- A logout does not know the user and leaves its token in the list. Drops ended tokens among the 100 oldest or the 100
 -- newest, so that the list stays short. A random byte of the new token chooses.
-local mine, dead = redis.call(new:byte(12) % 2 == 0 and 'ZRANGE' or 'ZREVRANGE', sessions, 0, 99), {}
+local mine, dead = redis.pcall(new:byte(12) % 2 == 0 and 'ZRANGE' or 'ZREVRANGE', sessions, 0, 99), {}
 if #mine > 0 then
   local users = redis.call('HMGET', login, unpack(mine))
   for i, token in ipairs(mine) do
@@ -50,11 +51,9 @@ if #mine > 0 then
 end
 if #dead > 0 then
   redis.call('ZREM', sessions, unpack(dead))
-  redis.call('HDEL', devices, unpack(dead))
+  redis.pcall('HDEL', devices, unpack(dead))
 end
-redis.call('ZADD', sessions, now, new)
-redis.call('HSET', devices, new, device)
 -- No session outlives its maximum age, and this session is the youngest.
-redis.call('EXPIRE', sessions, max_age)
-redis.call('EXPIRE', devices, max_age)
+if type(redis.pcall('ZADD', sessions, now, new)) == 'number' then redis.call('EXPIRE', sessions, max_age) end
+if type(redis.pcall('HSET', devices, new, device)) == 'number' then redis.call('EXPIRE', devices, max_age) end
 return new

@@ -13,7 +13,7 @@ macro_rules! lua {
 }
 
 /// The SHA-1 of `page.lua` with the flag `no-writes`.
-const PAGE_READS: &str = "739afe5be9f19976c3b5a1232d5a26ded59f4822";
+const PAGE_READS: &str = "9a4eaa767176db1da9ec3acc97dfc1d125c79d0c";
 
 /// The SHA-1 of `related.lua` with the flag `no-writes`.
 const RELATED_READS: &str = "75c89709da758363bc14bdad77de179031aba68a";
@@ -49,10 +49,10 @@ pub static ALL: &[&Script] = &[
 pub static ACCOUNT: Script = lua!("account", "d636346692118b3f370935531da137509bb040e4");
 
 /// Removes the bought quantities from a cart, once per order.
-pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
+pub static BUY: Script = lua!("buy", "24f6e087081279c55bfff4284823d3bce79b02a6");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "67572ad6cbe27cbcf81c24f96d54ea765992b4e7");
+pub static CART_WRITE: Script = lua!("cart_write", "abbeb02b08e078f2a5dc8b5ccc5cee98fe4aa1c2");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");
@@ -88,13 +88,13 @@ pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83
 pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "8020e6420bd662d857f069763c2157cf6f715323");
+pub static LOG_IN: Script = lua!("log_in", "cbe2b62a3245434840365b3ed8a2bdf09f7e2535");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
-pub static PAGE: Script = lua!("page", "71fb24a8aebfec9368b4ee111e4563022c85905c").readable(PAGE_READS);
+pub static PAGE: Script = lua!("page", "6ec9a4ffd5e515ee35a1f1d812136699aa9dee69").readable(PAGE_READS);
 
 /// Marks pages as purged.
-pub static PURGE: Script = lua!("purge", "002e21bc3adc12f0a4f0040c90829824f6ee3c19");
+pub static PURGE: Script = lua!("purge", "c4e1e8fbb7252d05b6255fecc3874a3bfa89d08d");
 
 /// Ends sessions and records their carts as abandoned.
 pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332");
@@ -109,7 +109,7 @@ pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678
 pub static RESCALE: Script = lua!("rescale", "9a858aadb4694f5cb774e3b6403826a209060d1d");
 
 /// Ends a render: stores the page, and ends the lease.
-pub static STORE: Script = lua!("store", "39a2769fbd375eccbc7da77bc089299281301622");
+pub static STORE: Script = lua!("store", "4484a5290b4be0c97671bbe5aac7e9ffbaedeee1");
 
 /// Records that sessions were seen, and the items that they viewed.
-pub static TOUCH: Script = lua!("touch", "03c42e1cdf77e3b2ef9e335a9226e564ff0c2a28");
+pub static TOUCH: Script = lua!("touch", "22bfc60c90130c9b73011ceb838991ef512b0812");

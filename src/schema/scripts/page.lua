@@ -18,6 +18,8 @@ local lease_id, lease_ms, even_if_fresh, below, held = ARGV[4], ARGV[5], ARGV[6]
 local token, only_if_stale = ARGV[9], ARGV[10] == '1'
 
 local entry, holder, newest = unpack(redis.call('MGET', page, lease, latest), 1, 3)
+-- Another program may have damaged any key. Such a key counts as missing.
+newest = newest and string.match(newest, '^%d+$')
 local state, vary = '', ''
 local fields = entry and string.match(entry, '^edgefront/3 vary ([^\n]*)$')
 if fields then
@@ -26,13 +28,14 @@ if fields then
   for field in string.gmatch(fields, '[^,]+') do
     variant = variant .. field .. (given[field] and '=' .. given[field] or '') .. '\n'
   end
-  entry, state, vary = redis.call('HGET', variants, variant), 'known', fields
+  entry, state, vary = redis.pcall('HGET', variants, variant), 'known', fields
+  entry = type(entry) == 'string' and entry
 end
 
 -- The first hard and the first soft purge after the purge `stamp`, false without one. After the tags may follow the item
 -- that the origin named: ', item'. If no purge came after `stamp`, one comparison suffices.
 local function purges_after(stamp, tags)
-  if not newest or tonumber(newest) <= tonumber(stamp) then return false, false end
+  if tonumber(newest or 0) <= tonumber(stamp) and (newest or stamp == '0') then return false, false end
   local names, hard_mark, soft_mark = {'all', 'item:' .. item, 'url:' .. hash}, false, false
   for tag in string.gmatch(tags, '[^,]+') do
     local shown = string.match(tag, '^ (.*)')
@@ -40,7 +43,9 @@ local function purges_after(stamp, tags)
   end
   local hard = #names
   for index = 1, hard do names[hard + index] = '~' .. names[index] end
-  for index, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
+  local marks = redis.pcall('ZMSCORE', purged, unpack(names))
+  if marks.err then return true, false end
+  for index, mark in ipairs(marks) do
     if mark and tonumber(mark) > tonumber(stamp) then
       if index <= hard then hard_mark = mark elseif not soft_mark or mark < soft_mark then soft_mark = mark end
     end
@@ -51,8 +56,9 @@ end
 local fresh, soft = false, false
 local stamp, fresh_until, dies, render, tags =
   string.match(entry or '', '^edgefront/3 (%d+) %d+ (%d+) (%d+) (%x*) ([^\n]*)\n')
--- The page names the render that stored it, so its lease has ended.
-if holder and holder == render then holder = false end
+-- The page names the render that stored it, so its lease has ended. So does the caller's entry, even if another program has
+-- deleted the page.
+if holder and (holder == render or holder == held) then holder = false end
 if stamp and tonumber(dies) > now then
   local hard
   hard, soft = purges_after(stamp, tags)
@@ -65,7 +71,8 @@ end
 -- The item that the stored page names wins.
 local shown, rank = entry and string.match(tags, ', (%S+)$') or item, false
 if shown ~= '' and (not fresh or even_if_fresh or lease_ms == '0' and held == '') then
-  rank = redis.call('ZRANK', ranking, shown)
+  rank = redis.pcall('ZRANK', ranking, shown)
+  rank = type(rank) == 'number' and rank
 end
 local granted, is_wanted = false, not below or state == 'known' or (rank and rank < below)
 if not fresh or (lease_ms ~= '0' and even_if_fresh) then

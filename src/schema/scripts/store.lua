@@ -27,13 +27,15 @@ local function give_up()
 end
 local stamp, tags = string.match(entry, '^edgefront/3 (%d+) %d+ %d+ %d+ %x* ([^\n]*)\n')
 if not stamp then return give_up() end
-if newest and tonumber(newest) > tonumber(stamp) then
+if (tonumber(newest) or 0) > tonumber(stamp) then
   local names = {'all', 'item:' .. item, 'url:' .. hash}
   for tag in string.gmatch(tags, '[^,]+') do
     local shown = string.match(tag, '^ (.*)')
     names[#names + 1] = shown and 'item:' .. shown or 'tag:' .. tag
   end
-  for _, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
+  local marks = redis.pcall('ZMSCORE', purged, unpack(names))
+  if marks.err then return give_up() end
+  for _, mark in ipairs(marks) do
     if mark and tonumber(mark) > tonumber(stamp) then return give_up() end
   end
 end
@@ -51,9 +53,11 @@ end
 -- The other variants stay if the same headers select them.
 local index = 'edgefront/3 vary ' .. vary
 local size, adds, gives_way = #entry + #variant + #index, 0, false
-local stays = redis.call('GETRANGE', page, 0, #index) == index
+local stays = redis.pcall('GETRANGE', page, 0, #index) == index
 if stays then
-  local there, count = redis.call('HSTRLEN', variants, variant), redis.call('HLEN', variants)
+  local there, count = redis.pcall('HSTRLEN', variants, variant), redis.pcall('HLEN', variants)
+  -- Another program may have stored another type.
+  if type(count) ~= 'number' then there, count = 0, 0 end
   stays = count > 0
   if there > 0 then
     size, adds = #entry - there, 1

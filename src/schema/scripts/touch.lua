@@ -21,7 +21,13 @@ local scores, read = #others > 0 and redis.call('ZMSCORE', recent, unpack(others
 -- A view counts once per window. One new item in four pushes the oldest ones out, because each call is billed; readers
 -- take the newest 25. An item that is in the list only moves.
 local function view(viewed, now, item, trim)
-  if redis.call('ZADD', viewed, 'NX', now, item) == 1 then
+  local added = redis.pcall('ZADD', viewed, 'NX', now, item)
+  -- Another program may have stored another type. The other sessions of the call must not suffer.
+  if type(added) ~= 'number' then
+    redis.call('DEL', viewed)
+    added = redis.call('ZADD', viewed, now, item)
+  end
+  if added == 1 then
     if trim then redis.call('ZREMRANGEBYRANK', viewed, 0, -26) end
     return true
   end

@@ -17,6 +17,8 @@ scenarios! {
     a_soft_purge_makes_stale_what_it_names,
     a_slow_render_does_not_store_the_page_of_before_the_purge,
     a_lease_that_is_not_ours_stores_nothing,
+    a_purge_repairs_marks_that_another_program_has_damaged,
+    a_purge_holds_without_the_time_of_the_latest_one,
 }
 
 async fn each_purge_voids_what_it_names(shop: &Shop) {
@@ -108,4 +110,38 @@ async fn a_lease_that_is_not_ours_stores_nothing(shop: &Shop) {
     assert_eq!(visit.status(), 200);
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+async fn a_purge_repairs_marks_that_another_program_has_damaged(shop: &Shop) {
+    let item = |name| [Purge::Item(ItemId::parse(name).unwrap())];
+    for damage in [
+        ["RPUSH", "purged:", "another program's"],
+        ["RPUSH", "purged:latest", "another program's"],
+        ["SET", "purged:latest", "another program's"],
+    ] {
+        shop.store.raw(&["FLUSHDB"]).await;
+        store_page(shop, "mug").await;
+        purge(&shop.store.aside, &item("cup"), PurgeMode::Hard).await.unwrap();
+        shop.store.raw(&["DEL", damage[1]]).await;
+        shop.store.raw(&damage).await;
+        let first = cache_status(&shop.visit("/products/mug").await);
+        assert!(first.ends_with("stored") || first.contains("; hit"), "{damage:?}: {first}");
+        shop.settled().await;
+        assert!(is_hit(&shop.visit("/products/mug").await), "{damage:?}");
+
+        purge(&shop.store.aside, &item("mug"), PurgeMode::Hard).await.unwrap();
+        assert!(!is_hit(&shop.visit("/products/mug").await), "{damage:?}");
+        shop.settled().await;
+        assert!(is_hit(&shop.visit("/products/mug").await), "{damage:?}");
+    }
+}
+
+async fn a_purge_holds_without_the_time_of_the_latest_one(shop: &Shop) {
+    purge(&shop.store.aside, &[Purge::All], PurgeMode::Hard).await.unwrap();
+    store_page(shop, "mug").await;
+    shop.store.raw(&["DEL", "purged:latest"]).await;
+    assert!(is_hit(&shop.visit("/products/mug").await));
+    purge(&shop.store.aside, &[Purge::Item(ItemId::parse("mug").unwrap())], PurgeMode::Hard).await.unwrap();
+    shop.store.raw(&["DEL", "purged:latest"]).await;
+    assert!(!is_hit(&shop.visit("/products/mug").await));
 }

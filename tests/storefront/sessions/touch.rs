@@ -104,3 +104,21 @@ async fn views_within_a_tenth_of_a_second_share_a_pipeline() {
     assert_eq!(store.counts().requests - before, 2, "the first request records the views, the second counts them");
     assert_eq!(store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-20");
 }
+
+#[tokio::test]
+async fn a_damaged_list_of_views_costs_no_other_session_its_activity() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let (damaged, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
+    store.raw(&["SET", &format!("viewed:{}", damaged.as_str()), "another program's"]).await;
+    store.clock.advance(TOUCH_EVERY);
+    let now = app.clock.now();
+    for token in [&damaged, &other] {
+        app.activity.record_visit(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
+    }
+    app.activity.flush(&app.redis, &app.clock, &app.limits.views, now).expect("work").await;
+    for token in [&damaged, &other] {
+        assert_eq!(store.raw(&["ZSCORE", "recent:", token.as_str()]).await, now.as_score().to_string());
+        assert_eq!(viewed_items(&app, token).await.unwrap(), ["mug"]);
+    }
+}

@@ -16,6 +16,7 @@ scenarios! {
     a_page_that_varies_by_anything_is_not_stored,
     variants_are_bounded,
     a_purge_voids_all_variants,
+    variants_that_another_program_has_damaged_are_replaced,
 }
 
 fn by_language(language: &str) -> Reply {
@@ -130,4 +131,19 @@ async fn a_purge_voids_all_variants(shop: &Shop) {
         }
         purge(&shop.store.aside, &[Purge::All], PurgeMode::Hard).await.unwrap();
     }
+}
+
+async fn variants_that_another_program_has_damaged_are_replaced(shop: &Shop) {
+    shop.origin.answer_with(|asked| by_language(asked.header("accept-language")));
+    let german = [("accept-language", "de")];
+    status(shop, "/page", &german).await;
+    for damaged in ["variants:", "cache:"] {
+        assert!(status(shop, "/page", &german).await.starts_with("hit"), "{damaged}");
+        let key = stored_pages(shop).await.remove(0).replace("cache:", damaged);
+        shop.store.raw(&["DEL", &key]).await;
+        shop.store.raw(&["RPUSH", &key, "another program's"]).await;
+        let (status, body) = ask(shop, "/page", &german).await;
+        assert!(status.ends_with("stored") && body == "in de", "{damaged} {status} {body}");
+    }
+    assert!(status(shop, "/page", &german).await.starts_with("hit"));
 }

@@ -30,6 +30,8 @@ mod action;
 mod cluster;
 /// Redis is killed while customers buy.
 mod crash;
+/// Keys that another program has damaged.
+mod damaged;
 /// Faults of the database.
 mod database;
 /// The results as a table of a document.
