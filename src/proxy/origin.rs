@@ -163,6 +163,11 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
     if !(200..600).contains(&response.status().as_u16()) {
         return Err(FetchError::Unreachable.into());
     }
+    let has_no_body = matches!(response.status().as_u16(), 204 | 205);
+    // Such a length does not delimit the body (RFC 9112 §6.3), so the body must not be compared with it.
+    if has_no_body || response.headers().contains_key(header::TRANSFER_ENCODING) {
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
     remove_hop_by_hop(response.headers_mut());
     for name in [header::LOCATION, header::CONTENT_LOCATION] {
         rewrite_location(response.headers_mut(), name, url);

@@ -8,6 +8,7 @@ mod failures;
 mod holes;
 mod items;
 mod late_renders;
+mod lengths;
 mod location;
 mod memory;
 mod normalized_accept;
