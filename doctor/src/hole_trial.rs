@@ -7,7 +7,7 @@ use edgefront::{
     config::rules::{CookieKind, PathPatterns},
     page_cache::PageKey,
 };
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use xtask::failure::Failure;
 
 use super::{
@@ -35,9 +35,15 @@ const HOLE_RISK: &str = "each view by such a visitor costs the shop one request,
 const NO_BASKET: &str = "these pages have baskets of their own, and no examined page shows the account's, so no holes are proposed: start \
     the doctor at the page that shows it";
 
+const RENEWED_RISK: &str = "pages with holes do not renew this cookie, so it must live longer than a visit.";
+
 /// The elements that cover the differences of one page.
 enum Covering {
-    Selectors(Vec<String>),
+    Selectors {
+        selectors: Vec<String>,
+        /// The names of the visitor's cookies to which the page gives another value.
+        renewed: Vec<String>,
+    },
     /// The cause, as a part of a sentence: see [`elements::covering`].
     NotCovered(String),
     NoAnswer,
@@ -88,7 +94,7 @@ impl HoleTrial<'_> {
         if pages.iter().any(|page| has_own_cart(page, kind)) && pages.windows(2).all(is_same) {
             return Ok(HoleOutcome::NotCovered(NO_BASKET.to_owned()));
         }
-        let mut selectors = Vec::new();
+        let (mut selectors, mut renewed) = (Vec::new(), Vec::new());
         let mut cookies_of_holes = None;
         for page in pages.iter().filter(differs).take(MAX_PAGES) {
             let mut visitors = self.visitors.with_cookies(&page.url).into_iter();
@@ -98,7 +104,10 @@ impl HoleTrial<'_> {
             let Some(names) = self.hole_cookies(&cookies)? else { return Ok(HoleOutcome::NoRule) };
             eprintln!("...  looking for holes of {}", page.url);
             match self.covering(page, &cookies).await? {
-                Covering::Selectors(more) => selectors.extend(more),
+                Covering::Selectors { selectors: of_page, renewed: cookies } => {
+                    selectors.extend(of_page);
+                    renewed.extend(cookies.into_iter().filter(|name| names.contains(name)));
+                }
                 Covering::NotCovered(cause) => return Ok(HoleOutcome::NotCovered(not_covered(&names, &cause))),
                 Covering::NoAnswer => return Ok(HoleOutcome::NoRule),
             }
@@ -110,7 +119,9 @@ impl HoleTrial<'_> {
         if selectors.is_empty() || selectors.len() > MAX_RULES {
             return Ok(HoleOutcome::NoRule);
         }
-        let holes = self.rules(&pattern, &selectors, &names);
+        renewed.sort();
+        renewed.dedup();
+        let holes = self.rules(&pattern, &selectors, &names, &renewed);
         // With the rules for other kinds, these may be too many.
         if holes.settings.config().is_err() || !self.is_safe(&holes.settings, &pattern, &pages).await? {
             return Ok(HoleOutcome::NoRule);
@@ -143,15 +154,24 @@ impl HoleTrial<'_> {
         };
         let Some(((shared, own), (shared_again, own_again))) = pages.await else { return Ok(Covering::NoAnswer) };
         let pieces = |html: &str, again: &str| Pieces::of(html, examiner.csrf_tokens()).compared_with(again);
+        // The second request had the old value of each renewed cookie. If that value no longer counts, the page is not covered.
+        let renewed = renewed(cookies, &own.headers);
+        let renewed = renewed.filter(|name| !app.config.page.cookies.is_dropped(name, key.path())).collect();
         let (shared, own) = (pieces(&shared.text(), &shared_again.text()), pieces(&own.text(), &own_again.text()));
-        Ok(elements::covering(&shared, &own).map_or_else(Covering::NotCovered, Covering::Selectors))
+        let selectors = elements::covering(&shared, &own);
+        Ok(selectors.map_or_else(Covering::NotCovered, |selectors| Covering::Selectors { selectors, renewed }))
     }
 
-    fn rules(&self, pattern: &str, selectors: &[String], cookies: &[String]) -> Holes {
+    fn rules(&self, pattern: &str, selectors: &[String], cookies: &[String], renewed: &[String]) -> Holes {
         let holes = selectors.iter().map(|selector| format!("{pattern} {selector} <- ."));
         let holes = holes.map(|value| Rule { variable: "HOLES", value, risk: HOLE_RISK });
         let cookie = |name: &String| Rule { variable: "COOKIES_HOLES", value: name.clone(), risk: HOLE_COOKIE_RISK };
-        let rules: Vec<_> = holes.chain(cookies.iter().map(cookie)).collect();
+        // Without this rule, the browser requests the content a second time, for the cookie.
+        let dropped = |name: &String| {
+            let value = format!("{name}@{pattern}");
+            Rule { variable: "COOKIES_DROPPED", value, risk: RENEWED_RISK }
+        };
+        let rules: Vec<_> = holes.chain(cookies.iter().map(cookie)).chain(renewed.iter().map(dropped)).collect();
         // A proposal for another kind of page may have made a cookie personal. Such visitors get no holes.
         let without = |settings: Settings, name: &String| settings.without_entry("COOKIES_PERSONAL", name);
         let settings = cookies.iter().fold(self.settings.clone(), without).with_rules(&rules);
@@ -192,6 +212,13 @@ fn has_own_cart(page: &Examined, kind: &str) -> bool {
         let mut segments = carts[0].split('/').zip(carts[1].split('/'));
         segments.any(|(of_kind, own)| of_kind != own && !is_language(own))
     })
+}
+
+/// The names of the cookies to which a response gives another value than the request had.
+fn renewed(request: &HeaderValue, response: &HeaderMap) -> impl Iterator<Item = String> {
+    let changes = |(name, value): &(String, String)| visitor::pairs(request).all(|pair| pair != (name, value));
+    let set = render::set_cookie_pairs(response).into_iter().filter(changes);
+    set.map(|(name, _)| visitor::name_in_rules(&name)).collect::<Vec<_>>().into_iter()
 }
 
 /// The warning that no holes cover the page of visitors with these cookies.

@@ -18,6 +18,7 @@ use url::Url;
 use super::{
     settings::Settings,
     shop::{Shop, SystemClock, is_trouble},
+    visitor::name_in_rules,
 };
 use xtask::failure::Failure;
 
@@ -140,9 +141,9 @@ impl SharedRender {
     }
 }
 
-/// The names of the cookies that a response sets.
+/// The names of the cookies that a response sets, as [`name_in_rules`].
 pub fn set_cookies(headers: &HeaderMap) -> Vec<String> {
-    headers.get_all(header::SET_COOKIE).iter().map(cookie_name).collect()
+    headers.get_all(header::SET_COOKIE).iter().map(|line| name_in_rules(&cookie_name(line))).collect()
 }
 
 /// Name and value of each cookie that a response sets.

@@ -114,14 +114,22 @@ pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderVal
 /// The names of the cookies by which the shop could recognize their visitor.
 pub fn identifying_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Vec<String> {
     let identifying = pairs(cookies).filter(|(name, value)| rules.kind(name, value) >= CookieKind::Hole);
-    identifying.map(|(name, _)| name.to_owned()).collect()
+    identifying.map(|(name, _)| name_in_rules(name)).collect()
+}
+
+/// The name of a cookie in rules. `AdonisJS` names a cookie by the UUID of the session, and a pattern covers those of all visitors.
+pub fn name_in_rules(name: &str) -> String {
+    let is_hex =
+        |(group, length): (&str, usize)| group.len() == length && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_uuid = name.split('-').count() == 5 && name.split('-').zip([8, 4, 4, 4, 12]).all(is_hex);
+    if is_uuid { "*-*-*-*-*".to_owned() } else { name.to_owned() }
 }
 
 /// The names of a visitor's cookies if the rules ignore all of them, without the CSRF cookie. None if the rules do not
 /// ignore one.
 pub fn ignored_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Option<Vec<String>> {
     let are_ignored = pairs(cookies).all(|(name, value)| rules.kind(name, value) == CookieKind::Ignored);
-    let names = pairs(cookies).map(|(name, _)| name.to_owned());
+    let names = pairs(cookies).map(|(name, _)| name_in_rules(name));
     are_ignored.then(|| names.filter(|name| rules.csrf.as_deref() != Some(name)).collect())
 }
 

@@ -78,6 +78,37 @@ fn the_cookie_of_holes_is_not_personal_although_the_shop_sets_it_on_each_page() 
 }
 
 #[test]
+fn a_cookie_of_holes_that_each_page_renews_is_dropped() {
+    let renew = |asked: &Asked| {
+        let page = shop(asked, "");
+        let renewed = format!("sid=ann{}; Path=/", asked.number);
+        if asked.cookies.contains("sid=ann") { page.with("set-cookie", &renewed) } else { page }
+    };
+    let report = Shop::start(renew).examine(&ANN);
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid", "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ sid@/, sid@/books/*/");
+}
+
+#[test]
+fn one_pattern_covers_cookies_with_the_ids_of_sessions_as_names() {
+    const ID: &str = "86b60841-6334-4c68-a951-5270fd6784c8";
+    let adonis = |asked: &Asked| {
+        let is_ann = asked.cookies.contains(&format!("{ID}=data"));
+        let mut asked = asked.clone();
+        asked.cookies = if is_ann { "sid=ann".to_owned() } else { String::new() };
+        let page = shop(&asked, "");
+        let id = if is_ann { ID.to_owned() } else { format!("{:08x}{}", asked.number, &ID[8..]) };
+        page.with("set-cookie", &format!("session={id}; Path=/"))
+            .with("set-cookie", &format!("{id}=data{}; Path=/", asked.number))
+    };
+    let login = format!("session={ID}; {ID}=data");
+    let report = Shop::start(adonis).examine(&["--login", &login]);
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ session, *-*-*-*-*", "{report:#}");
+    let dropped = "+ session@/, *-*-*-*-*@/, session@/books/*/, *-*-*-*-*@/books/*/";
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], dropped);
+}
+
+#[test]
 fn a_cookie_that_only_adds_a_list_may_be_ignored() {
     let report = Shop::start(|asked: &Asked| {
         let seen = if asked.cookies.contains("history=") { "<p>You viewed: Mug</p>" } else { "" };
