@@ -7,8 +7,10 @@ use crate::ports::sort;
 const MAX_RULES: usize = 20;
 /// Largest number of rules for dropped cookies: one for each cookie and kind of page.
 const MAX_DROPPED: usize = 100;
-/// Longest value of a varied cookie, bytes.
+/// Longest value of a varied cookie without a list of values, bytes.
 const MAX_VALUE: usize = 32;
+/// Longest value in a list, bytes. A signed value is longer than a plain one.
+const MAX_LISTED: usize = 200;
 
 /// The rules for the cookies of the origin. A cookie without a rule is [`CookieKind::Unknown`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -120,9 +122,9 @@ impl VariedCookie {
     fn parse(rule: &str) -> Result<Self, String> {
         let (name, values) = rule.split_once('=').unwrap_or((rule, ""));
         let values: Vec<_> = values.split('|').filter(|value| !value.is_empty()).map(str::to_owned).collect();
-        if !is_cookie_name(name) || !values.iter().all(|value| is_plain(value)) {
+        if !is_cookie_name(name) || !values.iter().all(|value| is_listable(value)) {
             return Err(format!(
-                "has {rule:?}, and a rule must look like django_language or currency=EUR|USD, with values of at most {MAX_VALUE} characters A-Z a-z 0-9 . _ ~ -"
+                "has {rule:?}, and a rule must look like django_language or currency=EUR|USD, with values of at most {MAX_LISTED} visible ASCII characters"
             ));
         }
         Ok(Self { name: name.to_owned(), values })
@@ -157,6 +159,10 @@ pub fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
+fn is_listable(value: &str) -> bool {
+    value.len() <= MAX_LISTED && value.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b'"'))
+}
+
 fn is_plain(value: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte);
     !value.is_empty() && value.len() <= MAX_VALUE && value.bytes().all(is_allowed)
@@ -170,7 +176,10 @@ mod tests {
         CookieRules {
             ignored: Patterns::parse("_ga, _ga_*, session_hint").unwrap(),
             personal: Patterns::parse("session*").unwrap(),
-            varied: CookieRules::parse_varied("lang, currency=EUR|USD, csrftoken").unwrap(),
+            varied: CookieRules::parse_varied(
+                "lang, currency=EUR|USD, csrftoken, locale=s%3Ade.9HcW1Cx2OCCNbuNwqspAEw2hUF8ntih8Fo5JOk==",
+            )
+            .unwrap(),
             dropped: CookieRules::parse_dropped("history@/catalogue/*, seen_*@/p/*").unwrap(),
             holes: Patterns::parse("basket_id, session_hint").unwrap(),
             csrf: Some("csrftoken".to_owned()),
@@ -189,6 +198,8 @@ mod tests {
             ("lang", "a-value-of-more-than-thirty-two-characters", CookieKind::Unknown),
             ("currency", "USD", CookieKind::Varied),
             ("currency", "GBP", CookieKind::Unknown),
+            ("locale", "s%3Ade.9HcW1Cx2OCCNbuNwqspAEw2hUF8ntih8Fo5JOk==", CookieKind::Varied),
+            ("locale", "s%3Ade.9HcW1Cx2OCCNbuNwqspAEw2hUF8ntih8Fo5JOk=", CookieKind::Unknown),
             ("basket", "1", CookieKind::Unknown),
             ("sessionid", "1", CookieKind::Personal),
             ("session_hint", "1", CookieKind::Personal),
@@ -213,7 +224,7 @@ mod tests {
 
     #[test]
     fn malformed_rules_are_refused() {
-        for text in ["a b", "a=b c", "=x", "lang, lang", "a=ü"] {
+        for text in ["a b", "a=b c", "a=b;c", "=x", "lang, lang", "a=ü"] {
             assert!(CookieRules::parse_varied(text).is_err(), "{text}");
         }
         for text in ["history", "@/x", "history@catalogue", "*@/x", "history@*"] {
