@@ -18,8 +18,9 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// - scripts whose request header selects the response, and data of pages whose path ends with a slash: 0.6 KB
 /// - more spellings of paths and headers, holes for the shop's own pages only, and strings within strings of scripts: 0.7 KB
 /// - the limit of late renders: 0.2 KB
-/// - damaged keys, clocks that were set back, and lengths that do not delimit a body: 0.4 KB
-const MAX_GZIPPED_BYTES: usize = 550_300;
+/// - damaged keys, clocks that were set back, and lengths that do not delimit a body: 0.5 KB
+/// - futures in boxes, for less memory in each request in progress: 0.2 KB
+const MAX_GZIPPED_BYTES: usize = 550_600;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 
