@@ -16,6 +16,7 @@ use url::Url;
 use super::{
     chance::looks_same,
     difference::{self, Difference, DifferenceKind},
+    links,
     pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
     shop::{Page, Shop, is_trouble},
@@ -128,9 +129,7 @@ impl Examiner<'_> {
         // The shop fills the fragments of a request that does not announce ESI: they may have forms.
         let has_esi = own.first().is_some_and(|(_, page, _)| page.has_esi());
         let filled = if has_esi { self.shop.get(url, None).await.ok() } else { None };
-        let forms = tokens::post_actions(&filled.as_ref().map_or_else(|| text.clone(), Page::text));
-        let targets = forms.into_iter().filter_map(|action| url.join(&action).ok());
-        let targets = targets.filter(|target| target.origin() == url.origin());
+        let targets = links::of_forms(&filled.as_ref().map_or_else(|| text.clone(), Page::text), url);
         let fragments = first.stored.iter().flat_map(|page| &page.holes).filter_map(Hole::include);
         Some(Examined {
             url: url.clone(),
@@ -143,7 +142,7 @@ impl Examiner<'_> {
             template: Some(Template::of(first.status, &text, key.path())),
             fragments: fragments.cloned().collect(),
             verdict: first.verdict(),
-            posts_to: targets.map(|target| target.path().to_owned()).collect(),
+            posts_to: targets.iter().map(|target| target.path().to_owned()).collect(),
             renders_differ: Some(
                 between_renders.into_iter().filter(|found| !of_requests.contains(found)).take(MAX_NAMED).collect(),
             ),

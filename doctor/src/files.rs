@@ -12,6 +12,7 @@ use xtask::failure::Failure;
 
 use super::{
     examine::Examined,
+    links,
     render::{self, set_cookies},
     robots::Robots,
     settings::Settings,
@@ -108,6 +109,7 @@ fn of_page(html: &str, page: &Url) -> Vec<Url> {
             _ => None,
         }
     };
-    let files = tokens::start_tags(html).filter_map(address).filter_map(|address| page.join(address.trim()).ok());
+    let base = links::base(html, page);
+    let files = tokens::start_tags(html).filter_map(address).filter_map(|address| base.join(address.trim()).ok());
     files.filter(|file| file.origin() == page.origin()).collect()
 }

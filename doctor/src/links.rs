@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use html5gum::{DefaultEmitter, Token, Tokenizer};
+use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use url::{Origin, Url};
 
-use super::tokens::{attribute, start_tags};
+use super::tokens::{attribute, post_actions, start_tags};
 
 /// Longest address that the doctor follows, bytes.
 const MAX_URL: usize = 1_000;
@@ -70,8 +70,17 @@ pub fn of_page(html: &str, page: &Url) -> Vec<Url> {
 pub fn paths(html: &str, page: &Url) -> Vec<String> {
     let target = |tag| attribute(&tag, if **tag.name == *b"form" { "action" } else { "href" });
     let tags = start_tags(html).filter(|tag| [&b"a"[..], b"area", b"form"].contains(&&**tag.name));
-    let targets = tags.filter_map(target).filter_map(|target| page.join(target.trim()).ok());
+    let base = base(html, page);
+    let targets = tags.filter_map(target).filter_map(|target| base.join(target.trim()).ok());
     targets.filter(|url| url.origin() == page.origin()).map(|url| url.path().to_owned()).collect()
+}
+
+/// The addresses of the same site that forms with the method POST send to.
+pub fn of_forms(html: &str, page: &Url) -> Vec<Url> {
+    let base = base(html, page);
+    let target = |action: String| if action.is_empty() { page } else { &base }.join(&action).ok();
+    let targets = post_actions(html).into_iter().filter_map(target);
+    targets.filter(|target| target.origin() == page.origin()).collect()
 }
 
 /// The other site with the most links, and their number. None if each has fewer than [`MIN_LINKS`].
@@ -85,9 +94,17 @@ pub fn other_site(html: &str, page: &Url) -> Option<(String, usize)> {
     (count >= MIN_LINKS).then(|| (site.ascii_serialization(), count))
 }
 
+/// The address that the relative addresses of the page begin with: that of its first `base` element with `href`, or the page's own
+/// (HTML standard, "document base URL").
+pub fn base(html: &str, page: &Url) -> Url {
+    let href = |tag: StartTag<()>| if **tag.name == *b"base" { attribute(&tag, "href") } else { None };
+    let base = start_tags(html).find_map(href).and_then(|href| page.join(href.trim()).ok());
+    base.unwrap_or_else(|| page.clone())
+}
+
 /// The addresses of the page's links.
 fn targets(html: &str, page: &Url) -> Vec<Url> {
-    let mut base = page.clone();
+    let base = base(html, page);
     let mut links = Vec::new();
     let mut emitter = DefaultEmitter::<()>::default();
     emitter.naively_switch_states(true);
@@ -96,12 +113,8 @@ fn targets(html: &str, page: &Url) -> Vec<Url> {
         let attribute =
             |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).trim().to_owned());
         let Some(target) = attribute(b"href") else { continue };
-        match &**tag.name {
-            b"base" => base = base.join(&target).unwrap_or(base),
-            b"a" if !attribute(b"rel").is_some_and(|rel| rel.contains("nofollow")) => {
-                links.extend(base.join(&target).ok());
-            }
-            _ => {}
+        if **tag.name == *b"a" && !attribute(b"rel").is_some_and(|rel| rel.contains("nofollow")) {
+            links.extend(base.join(&target).ok());
         }
     }
     links
@@ -135,5 +148,16 @@ mod tests {
             <a href="/?add-to-cart=7">9</a> <a href="https://Müller.example/">10</a>"#;
         let links: Vec<_> = of_page(html, &page).into_iter().map(String::from).collect();
         assert_eq!(links, ["https://shop.example/c/d?x=1&y=2", "https://shop.example/e"]);
+    }
+
+    #[test]
+    fn the_first_base_leads_all_relative_addresses() {
+        let page = Url::parse("https://shop.example/en/products/mug").unwrap();
+        let html = "<base target=_top><base href='/en/'><base href='/de/'><a href=cart>1</a>\
+            <form method=post action=cart/add></form><form method=POST></form><form method=post action=//other.example></form>";
+        let texts = |urls: Vec<Url>| urls.into_iter().map(String::from).collect::<Vec<_>>();
+        assert_eq!(texts(of_page(html, &page)), ["https://shop.example/en/cart"]);
+        assert_eq!(texts(of_forms(html, &page)), ["https://shop.example/en/cart/add", page.as_str()]);
+        assert_eq!(paths(html, &page), ["/en/cart", "/en/cart/add"]);
     }
 }
