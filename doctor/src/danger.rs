@@ -1,5 +1,6 @@
 //! Dangers: a stored page would show one visitor's data to another, or would replace a visitor's own page.
 
+use edgefront::sessions::cookie;
 use serde::Serialize;
 
 use super::{
@@ -112,6 +113,19 @@ pub fn note_on_sessions(rules: &[&Rule]) -> Option<String> {
         format!(
             "visitors get {names} with their first form or personal page, and from then on pages of their own: the expected hit ratio is that \
              of new visitors. Run the doctor with --login: it looks for holes for visitors with these cookies"
+        )
+    })
+}
+
+/// A note on a cookie of the shop with the name of edgefront's own. It never reaches the shop.
+pub fn note_on_own_name(pages: &[Examined]) -> Option<String> {
+    let sets = |page: &Examined| page.set_cookies.iter().any(|name| name == cookie::NAME);
+    let sends = |visit: &Visit| visit.cookies.iter().any(|name| name == cookie::NAME);
+    pages.iter().any(|page| sets(page) || page.visits.iter().any(sends)).then(|| {
+        format!(
+            "the shop sets {0}, the name of edgefront's own session cookie. edgefront never sends this cookie to the shop, so the \
+             shop would lose its sessions: give the shop's cookie another name",
+            cookie::NAME
         )
     })
 }

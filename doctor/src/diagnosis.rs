@@ -378,6 +378,7 @@ impl Diagnosis {
             ));
         }
         notes.extend(self.doubtful_login());
+        notes.extend(danger::note_on_own_name(&self.examined));
         notes.extend(fragments::note(&self.examined));
         let text = |value: &str| Value::String(value.to_owned());
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.pages));

@@ -374,3 +374,13 @@ fn a_login_that_changes_no_page_is_noted_with_both_causes() {
     let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
     assert!(notes.contains("scripts fill in the account's parts") && notes.contains("no longer valid"), "{notes}");
 }
+
+#[test]
+fn a_cookie_with_the_name_of_edgefronts_own_is_noted() {
+    let notes = |cookie: &'static str| {
+        let shop = Shop::start(move |_| Reply::html(book_links(3)).with("set-cookie", cookie));
+        shop.examine(&[])["notes"].to_string()
+    };
+    assert!(notes("__Host-session=1; Path=/; Secure").contains("give the shop's cookie another name"));
+    assert!(!notes("__Host-sid=1; Path=/; Secure").contains("another name"));
+}
