@@ -246,10 +246,11 @@ impl Diagnosis {
         }
         let (shop, visitors, sample) = (&self.shop, &self.visitors, self.examined.as_slice());
         let siblings = if of_kind.is_joined { pages.as_slice() } else { &[] };
+        let other_tokens = &of_kind.other_tokens;
         eprintln!("...  trying rules for {}", report.kind);
         let (mut is_stored, mut failures) = (false, Vec::new());
         for (page, count) in refused {
-            let trial = Trial { shop, visitors, settings: &settings, sample, endangered, siblings };
+            let trial = Trial { shop, visitors, settings: &settings, sample, endangered, siblings, other_tokens };
             match trial.run(&report.kind, page).await? {
                 Outcome::Works { rules, settings: with_rules } => {
                     report.hit_ratio_with_rules += average([(1.0, count), (0.0, pages.len() - count)].into_iter());

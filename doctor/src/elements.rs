@@ -150,7 +150,11 @@ fn token(pieces: &[String], at: usize) -> Option<String> {
         return is_inline.then(|| "script:not([src])".to_owned());
     }
     let tag = tag_name(piece).filter(|name| ["input", "meta"].contains(name))?;
-    let name = attribute(&start_tags(piece).next()?, "name")?;
+    named(tag, &attribute(&start_tags(piece).next()?, "name")?)
+}
+
+/// The selector of an element by its name. None if a selector cannot have the name as it is.
+pub fn named(tag: &str, name: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_[].:".contains(&byte);
     (!name.is_empty() && name.bytes().all(is_plain)).then(|| format!("{tag}[name='{name}']"))
 }

@@ -7,8 +7,9 @@
 //! - Every address under the joined path that the shop links is of these kinds. A link counts also if the doctor does not follow it.
 //! - All pages have the same template, the same decision, the same cookies and the same `Vary`.
 //! - No page is in danger, differs between visitors beyond CSRF tokens, or has a form of one visitor.
-//! - If a rule may drop the pages' cookies, these pages have every kind of token that the shop's forms have. Otherwise a page
-//!   that the sample lacks could be stored with the token of a session, and no hole would cover it.
+//!
+//! If a rule drops the pages' cookies, holes also cover the tokens that only other pages of the shop have. Otherwise a page that the
+//! sample lacks could be stored with the token of a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +28,8 @@ pub struct PagesOfKind {
     pub dangers: Vec<Danger>,
     /// Several kinds were joined.
     pub is_joined: bool,
+    /// Selectors of the tokens that pages of the shop have, and not all pages of this joined kind.
+    pub other_tokens: Vec<String>,
 }
 
 /// The facts about the whole site.
@@ -51,10 +54,10 @@ pub fn join(mut kinds: BTreeMap<String, PagesOfKind>, site: &Site) -> BTreeMap<S
     for (family, members) in families {
         // A rule for the path also holds for its addresses without parameters.
         let is_free = family.split_once('?').is_none_or(|(path, _)| joined.contains(path));
-        if is_free && site.may_join(&family, &members, &kinds) {
+        if is_free && let Some(other_tokens) = site.may_join(&family, &members, &kinds) {
             let pages = members.iter().filter_map(|member| kinds.remove(member)).flat_map(|kind| kind.pages).collect();
             joined.insert(family.clone());
-            kinds.insert(family, PagesOfKind { pages, dangers: Vec::new(), is_joined: true });
+            kinds.insert(family, PagesOfKind { pages, dangers: Vec::new(), is_joined: true, other_tokens });
         }
     }
     kinds
@@ -90,20 +93,21 @@ pub fn is_language(segment: &str) -> bool {
 }
 
 impl Site<'_> {
-    /// Returns whether the kinds `members` are joined to the kind `family`.
-    fn may_join(&self, family: &str, members: &[String], kinds: &BTreeMap<String, PagesOfKind>) -> bool {
+    /// Decides whether the kinds `members` are joined to the kind `family`, and returns its
+    /// [`other_tokens`](PagesOfKind::other_tokens). None: they stay apart.
+    fn may_join(&self, family: &str, members: &[String], kinds: &BTreeMap<String, PagesOfKind>) -> Option<Vec<String>> {
         let of_family: Vec<_> = members.iter().filter_map(|member| kinds.get(member)).collect();
         let pages = of_family.iter().flat_map(|kind| &kind.pages).filter_map(|index| self.examined.get(*index));
         let pages: Vec<_> = pages.collect();
         let paths: BTreeSet<_> = pages.iter().map(|page| page.path.as_str()).collect();
-        let Some((first, others)) = pages.split_first() else { return false };
-        members.len() > 1
+        let (first, others) = pages.split_first()?;
+        let may_join = members.len() > 1
             && paths.len() >= MIN_PAGES
             && of_family.iter().all(|kind| kind.dangers.is_empty())
             && pages.iter().all(|page| is_for_everybody(page))
             && others.iter().all(|page| is_like(first, page))
-            && self.covers_tokens(&pages)
-            && self.covers_nothing_else(family, members)
+            && self.covers_nothing_else(family, members);
+        if may_join { self.other_tokens(&pages) } else { None }
     }
 
     /// Returns whether the joined path covers only addresses of the kinds `members`.
@@ -122,17 +126,17 @@ impl Site<'_> {
         known.all(|path| of_members.contains(path) || is_parent(path))
     }
 
-    /// Returns whether holes for the tokens of these pages cover all tokens of the shop. Without cookies to drop, no page with the
-    /// token of a session is stored. Django's cookie is never dropped for a path.
-    fn covers_tokens(&self, pages: &[&Examined]) -> bool {
+    /// See [`PagesOfKind::other_tokens`]. None if no selector can name one of them. Without cookies to drop, no page with the token
+    /// of a session is stored. Django's cookie is never dropped for a path.
+    fn other_tokens(&self, pages: &[&Examined]) -> Option<Vec<String>> {
         let mut cookies = pages.iter().flat_map(|page| &page.set_cookies);
         if cookies.all(|name| name.ends_with(advice::DJANGO_CSRF_COOKIE)) {
-            return true;
+            return Some(Vec::new());
         }
         let tokens =
             |page: &Examined| page.template.as_ref().map(|template| template.tokens.clone()).unwrap_or_default();
         let of_shop: BTreeSet<_> = self.examined.iter().flat_map(tokens).collect();
-        pages.iter().all(|page| tokens(page) == of_shop)
+        of_shop.into_iter().filter(|token| !pages.iter().all(|page| tokens(page).contains(token))).collect()
     }
 }
 

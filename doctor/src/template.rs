@@ -6,7 +6,7 @@ use html5gum::StartTag;
 use http::StatusCode;
 
 use super::{
-    advice, difference,
+    advice, difference, elements,
     tokens::{attribute, start_tags},
 };
 
@@ -26,8 +26,8 @@ pub struct Template {
     elements: BTreeSet<String>,
     /// Method and field names of each form.
     forms: BTreeSet<String>,
-    /// Names of the fields and `meta` elements with a CSRF token.
-    pub tokens: BTreeSet<String>,
+    /// Selectors of the fields and `meta` elements with a CSRF token. None: one that no selector can name.
+    pub tokens: BTreeSet<Option<String>>,
     /// A form of the page belongs to a login, a registration, a checkout or an account.
     pub has_personal_form: bool,
 }
@@ -47,7 +47,8 @@ impl Template {
         for tag in start_tags(html) {
             template.elements.insert(element(&tag, name));
             if is_token(&tag) {
-                template.tokens.extend(attribute(&tag, "name"));
+                let name = attribute(&tag, "name").unwrap_or_default();
+                template.tokens.insert(elements::named(&String::from_utf8_lossy(&tag.name), &name));
             }
             template.has_personal_form |= is_personal(&tag);
             match &**tag.name {
@@ -170,6 +171,7 @@ mod tests {
         }
         let html =
             "<meta name=csrf-token content=1><input type=hidden name=_token><input name=token><meta name=author>";
-        assert_eq!(template("/x/a", html).tokens, BTreeSet::from(["csrf-token", "_token"].map(str::to_owned)));
+        let tokens = ["meta[name='csrf-token']", "input[name='_token']"].map(|selector| Some(selector.to_owned()));
+        assert_eq!(template("/x/a", html).tokens, BTreeSet::from(tokens));
     }
 }

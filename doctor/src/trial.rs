@@ -46,6 +46,8 @@ pub struct Trial<'a> {
     pub endangered: &'a [Url],
     /// The other pages of a joined kind, which are compared with the rules, too. Empty: the kind is not joined.
     pub siblings: &'a [&'a Examined],
+    /// See [`other_tokens`](super::siblings::PagesOfKind::other_tokens).
+    pub other_tokens: &'a [String],
 }
 
 impl Trial<'_> {
@@ -70,7 +72,8 @@ impl Trial<'_> {
                     };
                     let Err(NotStored { reason, .. }) = first.verdict() else {
                         let outcome = self.check_sharing(rules, settings, page).await?;
-                        return self.with_tokens(outcome, kind, page).await;
+                        let outcome = self.with_tokens(outcome, kind, page).await?;
+                        return self.with_other_tokens(outcome, kind, page).await;
                     };
                     renders = self.renders(&app, page, key).await;
                     (reason, set_cookies(&first.headers), first.body.len())
@@ -164,6 +167,25 @@ impl Trial<'_> {
             works @ Outcome::Works { .. } => Ok(works),
             _ => Ok(outcome),
         }
+    }
+
+    /// If rules drop cookies, adds holes for tokens that only other pages of the shop have: a page that the sample lacks may have
+    /// them, too.
+    async fn with_other_tokens(&self, outcome: Outcome, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
+        let Outcome::Works { mut rules, settings } = outcome else { return Ok(outcome) };
+        let drops = rules.iter().any(|rule| rule.variable == "COOKIES_DROPPED");
+        let Some(pattern) = advice::path_pattern(kind).filter(|_| drops && !self.other_tokens.is_empty()) else {
+            return Ok(Outcome::Works { rules, settings });
+        };
+        let holes = self.other_tokens.iter().map(|selector| format!("{pattern} {selector} <- token"));
+        let is_new = |value: &String| rules.iter().all(|rule| rule.value != *value);
+        let holes: Vec<_> = holes.filter(is_new).collect();
+        rules.extend(holes.into_iter().map(|value| Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK }));
+        let settings = settings.with_rules(&rules);
+        if let Err(problem) = settings.config() {
+            return Ok(Outcome::NoRule(format!("The rules do not fit beside the others: {problem}.")));
+        }
+        self.check_sharing(rules, settings, page).await
     }
 
     /// The selectors of the tokens by which two renders differ. Empty if something else differs, too.

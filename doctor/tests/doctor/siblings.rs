@@ -122,21 +122,37 @@ fn a_linked_page_that_was_not_examined_keeps_its_siblings_apart() {
 }
 
 #[test]
-fn a_rule_that_drops_a_session_covers_no_page_whose_token_it_does_not_know() {
-    let with_token = |is_everywhere: bool| {
-        move |asked: &Asked| {
+fn holes_of_joined_pages_cover_the_tokens_that_only_other_pages_have() {
+    let names = ["books", "tools", "toys", "garden"];
+    // Only the categories in `with_token` have the token that the home page has.
+    let shop = |listed: usize, with_token: &'static [&'static str]| {
+        Shop::start(move |asked: &Asked| {
             let form = format!("{TOKEN_FORM}t{}></form>", asked.number);
             let page = Reply::html(match asked.path.strip_prefix("/categories/") {
-                Some(name) if is_everywhere => format!("{}{form}", category(name)),
+                Some(name) if with_token.contains(&name) => format!("{}{form}", category(name)),
                 Some(name) => category(name),
-                None => format!("{}{form}", categories(&["books", "tools", "toys"])),
+                None => format!("{}{form}", categories(&names[..listed])),
             });
             page.with("set-cookie", &format!("sid=visitor-{}; Path=/", asked.number))
-        }
+        })
     };
-    let report = Shop::start(with_token(false)).examine(&[]);
-    assert_eq!(kinds(&report).len(), 4, "{report:#}");
-    let report = Shop::start(with_token(true)).examine(&[]);
-    assert_eq!(kinds(&report), ["/", "/categories/*"], "{report:#}");
-    assert_eq!(report["vars"]["HOLES"], "+ /,/categories/* input[name='_token'] <- token");
+    for with_token in [&[][..], &["books", "tools", "toys"]] {
+        let report = shop(3, with_token).examine(&[]);
+        assert_eq!(kinds(&report), ["/", "/categories/*"], "{report:#}");
+        assert_eq!(report["vars"]["HOLES"], "+ /,/categories/* input[name='_token'] <- token");
+        let options = options(&report);
+        let options: Vec<_> = options.iter().map(String::as_str).collect();
+        let later = shop(4, &["garden"]).examine(&options);
+        let new = kind(&later, "/categories/garden");
+        assert_eq!((&later["dangers"], hits(new, "with-analytics")), (&serde_json::json!([]), 1), "{later:#}");
+    }
+    // A selector cannot have this name.
+    let odd = Shop::start(move |asked: &Asked| {
+        let page = Reply::html(match asked.path.strip_prefix("/categories/") {
+            Some(name) => category(name),
+            None => format!("{}<input type=hidden name='csrf token' value=1>", categories(&names[..3])),
+        });
+        page.with("set-cookie", &format!("sid=visitor-{}; Path=/", asked.number))
+    });
+    assert_eq!(kinds(&odd.examine(&[])).len(), 4);
 }
