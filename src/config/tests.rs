@@ -25,7 +25,9 @@ fn the_defaults_are_the_books() {
     assert!(config.origin.url.is_none() && config.rows.is_none());
     assert_eq!((config.page.memory.as_secs(), config.row_memory.as_secs()), (5, 1));
     assert_eq!(config.origin.cart_routes.names().collect::<Vec<_>>(), ["/cart", "/checkout", "/account", "/orders/*"]);
-    assert_eq!(config.page.urls, rules::UrlRules::default());
+    let personal_writes = presets::Preset::DEFAULT.get("WRITES_PERSONAL").unwrap();
+    let personal_writes = rules::paths::PathPatterns::parse(personal_writes).unwrap();
+    assert_eq!(config.page.urls, rules::UrlRules { personal_writes, ..Default::default() });
 }
 
 #[test]

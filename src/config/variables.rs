@@ -111,7 +111,7 @@ variables! {
     /// store them. They do not count as declared shared: visitors with an unknown or personal cookie get pages of their own.
     PATHS_SHARED = text("", PATHS);
     /// Paths whose writes change pages for their visitor only, such as product pages with a form that adds to the cart. A
-    /// write to any other path voids the stored page of its URL.
+    /// write to any other path voids the stored page of its URL. Empty: the list of `presets/default.env`, which names logouts.
     WRITES_PERSONAL = text("", PATHS);
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);

@@ -7,7 +7,7 @@ use super::{
 use crate::support::{Reply, Shop, scenarios};
 
 scenarios! {
-    &[("PAGE_MEMORY", "0"), ("CART_ROUTES", "/basket/*"), ("WRITES_PERSONAL", "/products/*")];
+    &[("PAGE_MEMORY", "0"), ("CART_ROUTES", "/basket/*"), ("WRITES_PERSONAL", "+ /products/*")];
     a_known_page_is_rendered_without_the_headers_of_the_client_that_reloads_it,
     a_client_that_the_shop_blocks_keeps_the_page_from_nobody,
     a_visitor_with_cookies_keeps_no_page_from_the_others,
@@ -18,7 +18,7 @@ scenarios! {
     a_script_gets_no_html_of_a_page_that_cannot_be_stored,
     a_call_of_a_server_function_gets_no_response_to_a_request_without_its_header,
     headers_that_the_url_determines_select_no_variant,
-    a_write_to_the_cart_or_a_login_voids_no_page,
+    a_write_to_the_cart_a_login_or_a_logout_voids_no_page,
     a_page_from_redis_is_no_more_declared_shared_than_the_origins_response,
 }
 
@@ -158,11 +158,16 @@ async fn headers_that_the_url_determines_select_no_variant(shop: &Shop) {
     assert!(status(shop, "/page", &[]).await.starts_with("hit"));
 }
 
-async fn a_write_to_the_cart_or_a_login_voids_no_page(shop: &Shop) {
+async fn a_write_to_the_cart_a_login_or_a_logout_voids_no_page(shop: &Shop) {
     make_popular(shop, "mug").await;
-    for (path, is_voided) in
-        [("/basket/add", false), ("/login", false), ("/products/mug", false), ("/reviews/add", true)]
-    {
+    for (path, is_voided) in [
+        ("/basket/add", false),
+        ("/login", false),
+        ("/logout", false),
+        ("/accounts/logout/", false),
+        ("/products/mug", false),
+        ("/reviews/add", true),
+    ] {
         shop.origin.answer(Reply::html("page"));
         shop.visit("/products/mug").await;
         shop.settled().await;
