@@ -38,7 +38,7 @@ pub struct RefreshReport {
     pub refreshed: u64,
     /// Rows that were unscheduled and lost their copy: without a period, or gone from the source.
     pub removed: u64,
-    /// Rows whose source failed. They keep their copy, and are loaded again after their period, at most 30 s later.
+    /// Rows whose source failed. They keep their copy, and are loaded again after one to two periods, 1 to 30 s later.
     pub failed: u64,
     /// Rows that another call scheduled anew or unscheduled meanwhile.
     pub lost: u64,

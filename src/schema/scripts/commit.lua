@@ -51,8 +51,16 @@ for i, row in ipairs(rows) do
     -- Three periods: a copy outlives a missed cron.
     local lifetime = math.max(1, math.max(every * 3, 60) * 1000 - ARGV[4])
     if json ~= '' then redis.call('SET', KEYS[i + 2], json, 'PX', string.format('%.0f', lifetime)) end
-    -- After a failure a row waits at least a second and at most a lease.
-    due = now + (json ~= '' and every or math.min(math.max(every, 1), lease))
+    local wait = every
+    if json == '' then
+      -- After a failure a row waits one to two periods, at least a second and at most a lease. Readers may load a row
+      -- without a copy 20 s before it is due, so it waits at least 21 s or a period. The rows of a query wait for four
+      -- different times: a row that always fails gets a query with ever fewer others, and a source that is down gets at
+      -- most four times as many queries.
+      wait = math.min(math.max(every, 1), 21)
+      wait = wait + math.min(wait, lease - wait) * ((i + holder) % 4) / 4
+    end
+    due = now + wait
     local score = string.format('%.3f', due)
     if due <= keep_by and every <= lease then
       reply[2 * i], reply[2 * i + 1] = score, string.format('%.17g', every)

@@ -58,7 +58,7 @@ pub static CART_WRITE: Script = lua!("cart_write", "abbeb02b08e078f2a5dc8b5ccc5c
 pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");
 
 /// Ends the leases of rows, stores their new copies, and sets when the rows are due again.
-pub static COMMIT: Script = lua!("commit", "14a600c118c0b823f0cd97fcd60a7ecc59ee2fef");
+pub static COMMIT: Script = lua!("commit", "07c763c0899bbaad639a01fe7a42955cca2e8324");
 
 /// Counts a reported view of an item that is in the ranking, once per idempotency key.
 pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
