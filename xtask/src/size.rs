@@ -20,7 +20,8 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// - the limit of late renders: 0.2 KB
 /// - damaged keys, clocks that were set back, and lengths that do not delimit a body: 0.5 KB
 /// - futures in boxes, for less memory in each request in progress: 0.2 KB
-const MAX_GZIPPED_BYTES: usize = 550_600;
+/// - rows that always fail: 0.1 KB
+const MAX_GZIPPED_BYTES: usize = 550_700;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 
