@@ -43,7 +43,8 @@ const worker = spawn(workerd, ["serve", "config.capnp", "--control-fd=1", "--ins
 	cwd: directory,
 	stdio: ["ignore", "pipe", "ignore"],
 });
-process.on("exit", () => worker.kill());
+// On SIGTERM, workerd would wait for the requests in progress.
+process.on("exit", () => worker.kill("SIGKILL"));
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 const ports = await new Promise((resolve) => {
 	let output = "";
