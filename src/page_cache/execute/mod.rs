@@ -241,8 +241,8 @@ impl PageRequest {
     async fn answer_found(mut self: Box<Self>, mut found: Found) -> Answer {
         let app = self.visit.app.clone();
         let give_up = self.visit.now + app.config.page.wait;
-        // The lease has expired by then.
-        let must_give_up = self.visit.now + app.config.origin.timeout;
+        // The lease of a killed holder has expired by then, and the next holder has had time to render.
+        let must_give_up = give_up + app.config.origin.timeout;
         let mut pause = FIRST_PAUSE;
         let mut wait: Option<Waited> = None;
         // The render of the stored page when the wait began.
