@@ -48,7 +48,8 @@ pub async fn note(
         let Some(shared) = render::for_everybody(&app, &key).await else { continue };
         let Err(why) = shared.stored else { continue };
         let file = file.path();
-        if let Some((rule, settings)) = dropped(shop, settings, &key, &format!("{name}@{}", siblings(file))).await? {
+        let rule = format!("{name}@{}", siblings(file));
+        if let Some(settings) = dropped(shop, settings, &key, &rule).await? {
             let note = format!(
                 "{file} sets {name}, too: COOKIES_DROPPED {rule} keeps the cookie out of such files. Otherwise only a visitor's \
                  first page comes from the store. Risk: a file there that is for one visitor must not be declared shared"
@@ -72,17 +73,17 @@ pub async fn note(
     Ok(None)
 }
 
-/// A rule of `COOKIES_DROPPED` and the settings with it, if edgefront then stores the file.
-async fn dropped<'a>(
+/// The settings with this rule of `COOKIES_DROPPED`, if edgefront then stores the file.
+async fn dropped(
     shop: &Rc<Shop>,
     settings: &Settings,
     file: &PageKey,
-    rule: &'a str,
-) -> Result<Option<(&'a str, Settings)>, Failure> {
+    rule: &str,
+) -> Result<Option<Settings>, Failure> {
     let settings = settings.with_rule("COOKIES_DROPPED", rule);
     let app = render::edgefront(&settings, shop)?;
     let shared = render::for_everybody(&app, file).await;
-    Ok(shared.filter(|shared| shared.stored.is_ok()).map(|_| (rule, settings)))
+    Ok(shared.filter(|shared| shared.stored.is_ok()).map(|_| settings))
 }
 
 /// The files in the same folder, except at the top: pages are there.

@@ -172,16 +172,17 @@ impl Trial<'_> {
     /// If rules drop cookies, adds holes for tokens that only other pages of the shop have: a page that the sample lacks may have
     /// them, too.
     async fn with_other_tokens(&self, outcome: Outcome, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
-        let Outcome::Works { mut rules, settings } = outcome else { return Ok(outcome) };
+        let Outcome::Works { rules, settings } = &outcome else { return Ok(outcome) };
         let drops = rules.iter().any(|rule| rule.variable == "COOKIES_DROPPED");
-        let Some(pattern) = advice::path_pattern(kind).filter(|_| drops && !self.other_tokens.is_empty()) else {
-            return Ok(Outcome::Works { rules, settings });
-        };
+        let Some(pattern) = advice::path_pattern(kind).filter(|_| drops) else { return Ok(outcome) };
         let holes = self.other_tokens.iter().map(|selector| format!("{pattern} {selector} <- token"));
-        let is_new = |value: &String| rules.iter().all(|rule| rule.value != *value);
-        let holes: Vec<_> = holes.filter(is_new).collect();
-        rules.extend(holes.into_iter().map(|value| Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK }));
-        let settings = settings.with_rules(&rules);
+        let holes = holes.map(|value| Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK });
+        let holes: Vec<_> = holes.filter(|hole| !rules.contains(hole)).collect();
+        if holes.is_empty() {
+            return Ok(outcome);
+        }
+        let settings = settings.with_rules(&holes);
+        let rules = rules.iter().cloned().chain(holes).collect();
         if let Err(problem) = settings.config() {
             return Ok(Outcome::NoRule(format!("The rules do not fit beside the others: {problem}.")));
         }

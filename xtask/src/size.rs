@@ -17,7 +17,7 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// - the visitor's own request after a refused shared render: 1.1 KB
 /// - scripts whose request header selects the response, and data of pages whose path ends with a slash: 0.6 KB
 /// - more spellings of paths and headers, holes for the shop's own pages only, and strings within strings of scripts: 0.7 KB
-/// - the limit of late renders: 0.2 KB
+/// - at most 16 renders of a page after `PAGE_WAIT_MS`: 0.2 KB
 /// - damaged keys, clocks that were set back, and lengths that do not delimit a body: 0.5 KB
 /// - futures in boxes, for less memory in each request in progress: 0.2 KB
 /// - rows that always fail: 0.1 KB

@@ -12,11 +12,14 @@ pub struct Notes<T>(RefCell<HashMap<String, (Period, T)>>);
 
 /// When a note was made, and how long it holds.
 #[derive(Clone, Copy)]
-struct Period(Timestamp, Duration);
+struct Period {
+    since: Timestamp,
+    duration: Duration,
+}
 
 impl Period {
     fn holds(&self, now: Timestamp) -> bool {
-        now.is_near(self.1, self.0)
+        now.is_near(self.duration, self.since)
     }
 }
 
@@ -35,7 +38,7 @@ impl<T: Copy> Notes<T> {
         if notes.len() >= MAX_NOTES {
             notes.clear();
         }
-        notes.insert(hash.to_owned(), (Period(now, duration), note));
+        notes.insert(hash.to_owned(), (Period { since: now, duration }, note));
     }
 
     /// Replaces the note on a page by the result of `change`, if there is one. Returns whether it was replaced.
