@@ -11,9 +11,8 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
-    negotiation::is_language,
+    negotiation::chosen_cookies,
     pieces::Pieces,
-    render::set_cookie_pairs,
     robots::Robots,
     shop::{NoPage, Page, Shop, redirect},
     tell_tales::Traces,
@@ -103,8 +102,7 @@ impl Crawl<'_> {
     async fn get(&self, url: &Url) -> Result<Page, NoPage> {
         let page = self.shop.get(url, self.visitors.own.cookies(url).as_ref()).await?;
         self.visitors.own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
-        let languages = set_cookie_pairs(&page.headers).into_iter().filter(|(_, value)| is_language(value));
-        self.visitors.languages.borrow_mut().extend(languages);
+        self.visitors.chosen.borrow_mut().extend(chosen_cookies(&page.headers));
         Ok(page)
     }
 

@@ -76,10 +76,10 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let endangered = diagnosis.endangered(&kinds);
     let (mut dangers, mut found, mut notes, mut noise) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut declared = Vec::new();
-    // First, because the trials then know the cookie that keeps a visitor's language.
-    let languages = diagnosis.visitors.languages.take();
+    // First, because the trials then know the cookies that keep a visitor's choice.
+    let chosen = diagnosis.visitors.chosen.take();
     for Finding { note, rules } in
-        negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page, &languages).await
+        negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page, &chosen).await
     {
         notes.push(note);
         diagnosis.settings = diagnosis.settings.with_rules(&rules);

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use url::{Origin, Url};
 
-use super::tokens::{attribute, post_actions, start_tags};
+use super::{
+    negotiation::is_choice,
+    tokens::{attribute, post_actions, start_tags},
+};
 
 /// Longest address that the doctor follows, bytes.
 const MAX_URL: usize = 1_000;
@@ -113,8 +116,10 @@ fn targets(html: &str, page: &Url) -> Vec<Url> {
         let attribute =
             |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).trim().to_owned());
         let Some(target) = attribute(b"href") else { continue };
-        if **tag.name == *b"a" && !attribute(b"rel").is_some_and(|rel| rel.contains("nofollow")) {
-            links.extend(base.join(&target).ok());
+        // A link that chooses a language or a currency sets a cookie only, and often has `nofollow`.
+        let is_nofollow = attribute(b"rel").is_some_and(|rel| rel.contains("nofollow"));
+        if **tag.name == *b"a" {
+            links.extend(base.join(&target).ok().filter(|url| !is_nofollow || is_choice(url)));
         }
     }
     links

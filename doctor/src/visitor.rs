@@ -1,6 +1,6 @@
 //! The visitors that the doctor stands for.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeSet};
 
 use edgefront::{
     config::{
@@ -17,6 +17,8 @@ use reqwest::cookie::{CookieStore as _, Jar};
 use serde::Serialize;
 use url::Url;
 use xtask::failure::Failure;
+
+use super::negotiation::ChosenCookie;
 
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
 const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
@@ -54,8 +56,8 @@ impl Visitor {
 pub struct Visitors {
     /// The cookies that the shop set during the crawl.
     pub own: Jar,
-    /// Names and values of the cookies that the shop set to a language during the crawl.
-    pub languages: RefCell<Vec<(String, String)>>,
+    /// The cookies of choices that the shop set during the crawl.
+    pub chosen: RefCell<BTreeSet<ChosenCookie>>,
     login: Option<HeaderValue>,
 }
 
@@ -65,7 +67,7 @@ impl Visitors {
     pub fn new(login: Option<&str>) -> Result<Self, Failure> {
         let refused = |cause| Failure::new(cause, "copy the value of the header Cookie from a browser");
         let Some(text) = login.map(|text| text.trim().trim_start_matches("Cookie:").trim()) else {
-            return Ok(Self { own: Jar::default(), languages: RefCell::default(), login: None });
+            return Ok(Self { own: Jar::default(), chosen: RefCell::default(), login: None });
         };
         if text.is_empty() {
             let remedy =
@@ -76,7 +78,7 @@ impl Visitors {
             return Err(refused("--login has no name=value"));
         }
         let login = HeaderValue::from_str(text).map_err(|_| refused("--login is not a Cookie header"))?;
-        Ok(Self { own: Jar::default(), languages: RefCell::default(), login: Some(login) })
+        Ok(Self { own: Jar::default(), chosen: RefCell::default(), login: Some(login) })
     }
 
     /// The visitors with cookies, and what they send to `url`. A visitor without cookies for it is left out.

@@ -1,7 +1,5 @@
 //! `Vary: Accept-Language`: the languages of a shop, and the cookie that keeps a visitor's choice.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use http::{HeaderValue, header};
 use url::Url;
 
@@ -24,7 +22,7 @@ const LANGUAGES: [&str; 51] = [
 ];
 
 /// Maximum number of languages: edgefront keeps 16 variants of a page. A page with more languages repeats the header.
-const MAX_LANGUAGES: usize = 16;
+pub const MAX_LANGUAGES: usize = 16;
 
 const LANGUAGE_RISK: &str = "a visitor whose languages are not listed gets the page that the shop sends without this \
     header; add a language or a region when the shop gets one.";
@@ -155,38 +153,6 @@ async fn language_cookie(
     (2..=MAX_LANGUAGES).contains(&values.len()).then(|| format!("{name}={}", values.join("|")))
 }
 
-/// A rule of `COOKIES_VARIED` for a cookie that the shop sets to a language, such as a link that chooses the language. `set`: names
-/// and values. Each page must announce the language of its cookie.
-pub async fn chosen_cookie(shop: &Shop, pages: &[&Url], set: &[(String, String)]) -> Option<String> {
-    let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (name, value) in set {
-        values.entry(name).or_default().insert(value);
-    }
-    for (name, values) in values.into_iter().filter(|(_, values)| values.len() <= MAX_LANGUAGES) {
-        for url in pages {
-            if selects_language((shop, url), name, &values).await? {
-                return Some(format!("{name}={}", values.into_iter().collect::<Vec<_>>().join("|")));
-            }
-        }
-    }
-    None
-}
-
-/// Returns whether the page announces each of these values of a cookie as its language, and differs for one of them.
-async fn selects_language((shop, url): (&Shop, &Url), name: &str, values: &BTreeSet<&str>) -> Option<bool> {
-    let default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
-    let mut differs = false;
-    for value in values {
-        let cookie = HeaderValue::from_str(&format!("{name}={value}")).ok()?;
-        let page = get_with_cookie(shop, url, &cookie).await?;
-        if language_of(&page).is_none_or(|own| primary(&own) != primary(value)) {
-            return Some(false);
-        }
-        differs |= !default.is_like(&page);
-    }
-    Some(differs)
-}
-
 impl Translation {
     /// Returns whether the page announces the language that was asked for.
     fn is_as_asked(&self) -> bool {
@@ -201,7 +167,7 @@ fn all_except(own: &str) -> String {
 
 /// The language that a page announces, in lower case: `Content-Language`, the `lang` of its root element, or a cookie that
 /// it sets to a language.
-fn language_of(page: &Page) -> Option<String> {
+pub fn language_of(page: &Page) -> Option<String> {
     let header = page.headers.get(header::CONTENT_LANGUAGE).and_then(|value| value.to_str().ok());
     let text = page.text();
     let root = || text.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).map(|(root, _)| root);
@@ -234,6 +200,6 @@ pub fn is_language(value: &str) -> bool {
 }
 
 /// The language without script and region, in lower case.
-fn primary(language: &str) -> String {
+pub fn primary(language: &str) -> String {
     language.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase()
 }

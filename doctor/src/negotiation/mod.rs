@@ -2,9 +2,12 @@
 //! spelling of a browser selects a page of its own, and edgefront keeps at most 16 of them.
 
 mod accept;
+mod choices;
 mod compare;
 mod devices;
 mod languages;
+
+use std::collections::BTreeSet;
 
 use edgefront::{
     config::{PageConfig, rules::CookieKind},
@@ -12,7 +15,8 @@ use edgefront::{
 };
 use http::{HeaderName, header};
 
-pub use self::languages::is_language;
+use self::choices::Choice;
+pub use self::choices::{ChosenCookie, chosen_cookies, is_choice};
 use super::{advice::Rule, examine::Examined, shop::Shop};
 
 /// Most pages that are compared for one header.
@@ -23,7 +27,7 @@ const VARIED_RISK: &str = "each page is stored once for each value.";
 const SAME_RISK: &str = "all clients get the same page, also those that were not compared.";
 
 const COOKIE_RISK: &str =
-    "visitors with another value get pages of their own; add a value when the shop gets a language.";
+    "visitors with another value get pages of their own; add a value when the shop gets a language or a currency.";
 
 /// The finding on one request header, or on the cookie that replaces it.
 pub struct Finding {
@@ -35,8 +39,13 @@ pub struct Finding {
 /// out. A shop that says nothing about sharing, or forbids it, has no reason to name a header in `Vary`, so its pages are compared
 /// in any case. Only `Accept` must be named: without `Vary`, edgefront sends shared renders the same one.
 ///
-/// `set`: names and values of cookies that the shop has set to a language.
-pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig, set: &[(String, String)]) -> Vec<Finding> {
+/// `set`: the cookies of choices that the shop has set.
+pub async fn find(
+    shop: &Shop,
+    examined: &[Examined],
+    config: &PageConfig,
+    set: &BTreeSet<ChosenCookie>,
+) -> Vec<Finding> {
     let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
     let shared: Vec<_> = examined.iter().filter(|page| !is_personal(page) && page.vary.is_some()).collect();
     let mut findings = Vec::new();
@@ -58,7 +67,8 @@ pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig, set: 
             _ => {
                 let found = languages::find(shop, &urls).await;
                 let cookie = found.as_ref().and_then(|found| found.cookie.as_deref());
-                findings.extend(cookie.filter(|rule| !has_rule(config, rule)).map(Finding::of_language_cookie));
+                let cookie = cookie.filter(|rule| !has_rule(config, rule));
+                findings.extend(cookie.map(|rule| Finding::of_choice(Choice::Language, rule)));
                 found.map(|found| found.values)
             }
         };
@@ -68,12 +78,11 @@ pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig, set: 
             findings.push(Finding::of(&name, varying.len(), values));
         }
     }
-    let has_cookie = findings.iter().flat_map(|found| &found.rules).any(|rule| rule.variable == "COOKIES_VARIED");
-    if !has_cookie {
-        let urls: Vec<_> = spread(&shared).into_iter().map(|page| &page.url).collect();
-        let cookie = languages::chosen_cookie(shop, &urls, set).await;
-        findings.extend(cookie.filter(|rule| !has_rule(config, rule)).map(|rule| Finding::of_language_cookie(&rule)));
-    }
+    let has_language = findings.iter().flat_map(|found| &found.rules).any(|rule| rule.variable == "COOKIES_VARIED");
+    let urls: Vec<_> = spread(&shared).into_iter().map(|page| &page.url).collect();
+    let rules = choices::rules(shop, &urls, set).await.into_iter();
+    let rules = rules.filter(|(choice, rule)| !(has_language && *choice == Choice::Language || has_rule(config, rule)));
+    findings.extend(rules.map(|(choice, rule)| Finding::of_choice(choice, &rule)));
     findings
 }
 
@@ -102,10 +111,10 @@ enum Values {
 
 impl Finding {
     /// `rule`: of `COOKIES_VARIED`.
-    fn of_language_cookie(rule: &str) -> Self {
-        let name = rule.split('=').next().unwrap_or_default();
+    fn of_choice(choice: Choice, rule: &str) -> Self {
+        let (name, noun) = (rule.split('=').next().unwrap_or_default(), choice.noun());
         let note = format!(
-            "the cookie {name} selects the language of pages: COOKIES_VARIED {rule} gives its visitors shared pages, one for \
+            "the cookie {name} selects the {noun} of pages: COOKIES_VARIED {rule} gives its visitors shared pages, one for \
              each value. Risk: {COOKIE_RISK}"
         );
         let rules = vec![Rule { variable: "COOKIES_VARIED", value: rule.to_owned(), risk: COOKIE_RISK }];

@@ -143,6 +143,44 @@ fn the_cookie_of_a_link_that_chooses_the_language_selects_a_page() {
     assert_eq!(report["vars"].get("COOKIES_VARIED"), None, "{report:#}");
 }
 
+/// A shop in which links choose the language and the currency. `read` returns the currency that the shop reads from the cookies.
+fn with_currencies(read: impl Fn(&str) -> Option<&str> + Send + Sync + 'static) -> Value {
+    Shop::start(move |asked: &Asked| {
+        let chosen = asked.path.strip_prefix("/choose/").and_then(|choice| choice.split_once('/'));
+        if let Some((name, value)) = chosen {
+            let page = Reply::status(302).with("location", "/").with("set-cookie", &format!("{name}={value}; Path=/"));
+            return page.with("set-cookie", &format!("{name}.sig=of-{value}; Path=/"));
+        }
+        let language = if asked.cookies.contains("locale=de") { "de" } else { "en" };
+        let currency = read(&asked.cookies).unwrap_or("EUR");
+        let links = ["locale/en", "locale/de", "currency/EUR", "currency/USD", "newsletter/USD"]
+            .map(|choice| format!("<a rel=nofollow href='/choose/{choice}'>{choice}</a>"));
+        let links = links.concat() + &book_links(8);
+        Reply::html(format!("<html lang='{language}'><p>In {language}, 7 {currency}</p>{links}</html>"))
+    })
+    .examine(&[])
+}
+
+#[test]
+fn the_cookies_of_links_that_choose_the_language_and_the_currency_select_a_page() {
+    let report = with_currencies(|cookies| cookies.split("currency=").nth(1)?.get(..3));
+    let rules = "+ locale=de|en, locale.sig, currency=EUR|USD, currency.sig";
+    assert_eq!(report["vars"]["COOKIES_VARIED"], rules, "{report:#}");
+    assert!(report["notes"].to_string().contains("the cookie currency selects the currency of pages"), "{report:#}");
+}
+
+/// As Koa with `keys`.
+#[test]
+fn a_signed_cookie_chooses_together_with_its_signature() {
+    let report = with_currencies(|cookies| cookies.split("currency.sig=of-").nth(1)?.get(..3));
+    assert!(
+        report["vars"]["COOKIES_VARIED"].as_str().unwrap().contains("currency=EUR|USD, currency.sig"),
+        "{report:#}"
+    );
+    let report = with_currencies(|_| None);
+    assert!(!report["vars"]["COOKIES_VARIED"].as_str().unwrap().contains("currency"), "{report:#}");
+}
+
 #[test]
 fn a_cookie_that_only_records_the_language_is_no_choice() {
     let shop = Shop::start(|asked: &Asked| {
