@@ -1,7 +1,9 @@
-//! Cookies that keep a visitor's choice of a language or a currency. In most shops a link sets them, and no page does.
+//! Cookies that keep a visitor's choice of a language or a currency. In most shops a link or a form sets them, and no page
+//! does. The doctor follows links. It sends no forms, so it tries cookies of well-known names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use html5gum::StartTag;
 use http::{HeaderMap, HeaderValue, header};
 use url::Url;
 
@@ -12,6 +14,7 @@ use super::{
 use crate::{
     render::set_cookie_pairs,
     shop::{Page, Shop},
+    tokens::{attribute, start_tags},
 };
 
 /// Currencies of shops (ISO 4217).
@@ -23,6 +26,20 @@ const CURRENCIES: [&str; 42] = [
 
 /// A name in the address of a link that chooses.
 const NAMES: [&str; 3] = ["lang", "locale", "currenc"];
+
+/// Cookies in which well-known software keeps a choice: Django, Next.js, Nuxt, Polylang and i18next first.
+const KNOWN_NAMES: [(Choice, &str); 10] = [
+    (Choice::Language, "django_language"),
+    (Choice::Language, "NEXT_LOCALE"),
+    (Choice::Language, "i18n_redirected"),
+    (Choice::Language, "pll_language"),
+    (Choice::Language, "i18next"),
+    (Choice::Language, "locale"),
+    (Choice::Language, "language"),
+    (Choice::Language, "lang"),
+    (Choice::Currency, "currency"),
+    (Choice::Currency, "CURRENCY"),
+];
 
 /// A choice that a visitor makes by a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,13 +105,58 @@ pub async fn rules(shop: &Shop, pages: &[&Url], set: &BTreeSet<ChosenCookie>) ->
     for cookie in set {
         cookies.entry((cookie.choice, &cookie.name)).or_default().push(cookie);
     }
-    let mut rules: Vec<(Choice, String)> = Vec::new();
+    let mut rules = BTreeMap::new();
     for ((choice, _), values) in cookies.into_iter().filter(|(_, values)| values.len() <= MAX_LANGUAGES) {
-        if !rules.iter().any(|(known, _)| *known == choice) && selects_one(shop, pages, &values).await {
-            rules.push((choice, rule(&values)));
+        if !rules.contains_key(&choice) && selects_one(shop, pages, &values).await {
+            rules.insert(choice, rule(&values));
         }
     }
-    rules
+    if let Some(url) = pages.first()
+        && let Some(default) = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await
+    {
+        for (choice, name) in KNOWN_NAMES {
+            if !rules.contains_key(&choice)
+                && let Some(values) = selecting((shop, url), &default, (choice, name)).await
+            {
+                rules.insert(choice, rule(&values.iter().collect::<Vec<_>>()));
+            }
+        }
+    }
+    rules.into_iter().collect()
+}
+
+/// The cookies of a name for the values that the page offers. None if they do not select the page.
+async fn selecting(
+    (shop, url): (&Shop, &Url),
+    default: &ComparedPage<'_>,
+    (choice, name): (Choice, &str),
+) -> Option<Vec<ChosenCookie>> {
+    let mut values = offered(&default.page.text(), choice);
+    // The page's own language last: if the first other one changes nothing, neither does the cookie.
+    values.sort_by_key(|value| choice == Choice::Language && choice.fits(&default.page, value));
+    let (mut found, mut differs) = (Vec::new(), false);
+    for value in values.into_iter().take(MAX_LANGUAGES) {
+        let cookie = ChosenCookie { choice, name: name.to_owned(), value, signature: None };
+        let page = get_with_cookie(shop, url, &cookie.header()?).await?;
+        differs |= !default.is_like(&page);
+        if !differs && choice == Choice::Language {
+            return None;
+        }
+        found.extend(choice.fits(&page, &cookie.value).then_some(cookie));
+    }
+    (differs && found.len() > 1).then_some(found)
+}
+
+/// The values of a choice that the elements of a form or the page's translations offer.
+fn offered(html: &str, choice: Choice) -> Vec<String> {
+    let value = |tag: StartTag<()>| match &**tag.name {
+        b"option" | b"button" | b"input" => attribute(&tag, "value"),
+        b"a" | b"link" => attribute(&tag, "hreflang"),
+        _ => None,
+    };
+    let values: BTreeSet<_> =
+        start_tags(html).filter_map(value).filter(|value| Choice::of(value) == Some(choice)).collect();
+    values.into_iter().collect()
 }
 
 fn rule(values: &[&ChosenCookie]) -> String {

@@ -192,11 +192,12 @@ fn alternates(page: &Page) -> Vec<String> {
     languages
 }
 
-/// Returns whether the value of a cookie is one of [`LANGUAGES`], or one with a region, such as `de_DE`.
+/// Returns whether the value of a cookie is one of [`LANGUAGES`], or one with a region or a script, such as `de_DE` or `zh-hans`.
 pub fn is_language(value: &str) -> bool {
-    let is_region = |region: &str| region.len() == 2 && region.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_region =
+        |region: &str| [2, 4].contains(&region.len()) && region.bytes().all(|byte| byte.is_ascii_alphabetic());
     let language = value.split_once(['-', '_']).filter(|(_, region)| is_region(region)).map_or(value, |(own, _)| own);
-    LANGUAGES.contains(&language)
+    language == "zh" || LANGUAGES.contains(&language)
 }
 
 /// The language without script and region, in lower case.

@@ -181,6 +181,31 @@ fn a_signed_cookie_chooses_together_with_its_signature() {
     assert!(!report["vars"]["COOKIES_VARIED"].as_str().unwrap().contains("currency"), "{report:#}");
 }
 
+/// As Django's `set_language` and most currencies: a form sets the cookie, and the doctor sends no form.
+#[test]
+fn a_cookie_that_a_form_sets_is_known_by_its_usual_name() {
+    let shop = |language_cookie: &'static str| {
+        let shop = Shop::start(move |asked: &Asked| {
+            let value =
+                |name: &str| asked.cookies.split("; ").find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+            let language = value(language_cookie).filter(|own| ["en", "de", "pt-br"].contains(own)).unwrap_or("en");
+            let currency = value("currency").filter(|own| ["EUR", "USD"].contains(own)).unwrap_or("EUR");
+            let options =
+                ["en", "de", "pt-br", "nl", "EUR", "USD", "7"].map(|value| format!("<option value='{value}'>"));
+            let form = format!("<form method=post action=/choose><select>{}</select></form>", options.concat());
+            Reply::html(format!(
+                "<html lang='{language}'><p>In {language}, 7 {currency}</p>{form}{}</html>",
+                book_links(8)
+            ))
+        });
+        shop.examine(&[])
+    };
+    let report = shop("django_language");
+    let rules = "+ django_language=de|en|pt-br, currency=EUR|USD";
+    assert_eq!(report["vars"]["COOKIES_VARIED"], rules, "{report:#}");
+    assert_eq!(shop("invented")["vars"]["COOKIES_VARIED"], "+ currency=EUR|USD");
+}
+
 #[test]
 fn a_cookie_that_only_records_the_language_is_no_choice() {
     let shop = Shop::start(|asked: &Asked| {
