@@ -31,6 +31,9 @@ use xtask::failure::Failure;
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Names the doctor in the shop's log.
 const USER_AGENT: &str = concat!("edgefront-doctor/", env!("CARGO_PKG_VERSION"));
+/// The doctor trusts the certificates of the system. workerd has its own list.
+const CERTIFICATE_REMEDY: &str = "if you trust the certificate, name the file of its authority in SSL_CERT_FILE, and in \
+    NODE_EXTRA_CA_CERTS for `cargo xtask dev`";
 
 /// The examined shop.
 pub struct Shop {
@@ -199,7 +202,8 @@ impl NoPage {
             }
             Self::Unreachable(cause) => {
                 let remedy = "check the address, and that the shop runs";
-                let remedy = match without_tls(url).filter(|_| !cause.contains("certificate")) {
+                let remedy = match without_tls(url) {
+                    Some(_) if cause.contains("certificate") => CERTIFICATE_REMEDY.to_owned(),
                     Some(plain) => format!("{remedy}; if the shop has no TLS, write {plain}"),
                     None => remedy.to_owned(),
                 };
@@ -280,4 +284,16 @@ fn causes(error: &reqwest::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_certificate_has_its_own_remedy() {
+        let url = Url::parse("https://localhost:8443/").unwrap();
+        let failure = NoPage::Unreachable("invalid peer certificate: UnknownIssuer".to_owned()).failure(&url);
+        assert!(failure.remedy.contains("SSL_CERT_FILE") && !failure.remedy.contains("http://"), "{}", failure.remedy);
+    }
 }
