@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
-use http::{HeaderMap, header};
+use http::{HeaderMap, StatusCode, header};
 use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
 use wasm_streams::ReadableStream;
@@ -39,7 +39,11 @@ pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
 
 /// The body of a response with these headers. A body of unknown length is read in chunks: it may be slow, and reaches
 /// the visitor while it arrives.
-pub fn of_response(response: Message, headers: &HeaderMap) -> Body {
+pub fn of_response(response: Message, head: &http::Response<()>) -> Body {
+    if head.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return Body::Stream(Box::new(PlatformStream::WebSocket(response)));
+    }
+    let headers = head.headers();
     // The platform decodes the body, so `Content-Length` is not the length that arrives.
     match length(headers).filter(|_| !headers.contains_key(header::CONTENT_ENCODING)) {
         Some(1..=PIECE) => Body::Stream(Box::new(PlatformStream::Short(response))),
@@ -64,6 +68,15 @@ pub fn write(body: Body) -> JsValue {
         Body::Held(held) => platform_form(&Content::Held(held)),
         Body::Prepared(kept) => platform_form(&kept.content),
         Body::Stream(stream) => write_stream(stream),
+    }
+}
+
+/// The response that opened a WebSocket.
+pub fn websocket(body: &mut Body) -> Option<&Message> {
+    let Body::Stream(stream) = body else { return None };
+    match stream.as_any().downcast_ref()? {
+        PlatformStream::WebSocket(response) => Some(response),
+        _ => None,
     }
 }
 
@@ -130,6 +143,8 @@ enum PlatformStream {
     /// Read in one piece. None: the read has ended.
     Piece(Option<Settled>),
     Chunks(Chunks),
+    /// A response with status 101. It has no body, and the platform passes the messages on.
+    WebSocket(Message),
 }
 
 struct Chunks {
@@ -192,12 +207,12 @@ impl Stream for PlatformStream {
                 let reader = glue::reader(body).map_err(|_| io::ErrorKind::InvalidData)?;
                 *stream = Self::Chunks(Chunks { stream: body.clone(), reader, left: *left, read: None });
             }
-            Self::Piece(_) | Self::Chunks(_) => {}
+            Self::Piece(_) | Self::Chunks(_) | Self::WebSocket(_) => {}
         }
         let piece = match stream {
             Self::Chunks(chunks) => return chunks.poll_next(context),
             Self::Piece(Some(piece)) => std::task::ready!(piece.poll_unpin(context)),
-            Self::Piece(None) | Self::Short(_) | Self::Long { .. } => return Poll::Ready(None),
+            Self::Piece(None) | Self::Short(_) | Self::Long { .. } | Self::WebSocket(_) => return Poll::Ready(None),
         };
         *stream = Self::Piece(None);
         Poll::Ready(Some(piece.map_or_else(|_| Err(broken_off()), |piece| Ok(Uint8Array::new(&piece).to_vec().into()))))

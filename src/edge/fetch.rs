@@ -98,7 +98,7 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
 
 fn read(answer: Message) -> Option<Response> {
     let response = read_head(&glue::read_response(&answer))?;
-    let body = body::of_response(answer, response.headers());
+    let body = body::of_response(answer, &response);
     Some(response.map(|()| body))
 }
 

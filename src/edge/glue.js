@@ -71,6 +71,11 @@ export function respond(status, head, body) {
 	return new Response(body, { status, headers: init(head) });
 }
 
+/** A response that passes on the WebSocket of the response `opened`. The platform copies the messages. */
+export function respondWebSocket({ webSocket }, head) {
+	return new Response(null, { status: 101, headers: init(head), webSocket });
+}
+
 /** Headers and bytes that are sent often. All fields exist from the start, so that optimised code knows the shape. */
 export function keep(head, bytes) {
 	return { head, bytes, beside: undefined, init: undefined };

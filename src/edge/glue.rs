@@ -16,6 +16,9 @@ extern "C" {
     pub fn keep(head: &str, bytes: &JsValue) -> JsValue;
     #[wasm_bindgen(catch, js_name = respondKept)]
     pub fn respond_kept(status: u16, kept: &JsValue, head: &str) -> Result<JsValue, JsValue>;
+    /// Fails if `opened` has no WebSocket, or the platform refuses a header.
+    #[wasm_bindgen(catch, js_name = respondWebSocket)]
+    pub fn respond_websocket(opened: &Message, head: &str) -> Result<JsValue, JsValue>;
     /// Resolves with the response. Rejects also if the platform refuses the request.
     pub fn send(address: &str, method: &str, head: &str, body: &JsValue, millis: f64) -> Promise;
 

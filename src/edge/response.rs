@@ -11,9 +11,13 @@ use crate::ports::fetch::{Body, PreparedBody, Response};
 /// # Errors
 /// If the platform refuses the status or a header.
 pub fn write(response: Response) -> Result<JsValue, JsValue> {
-    let (head, body) = response.into_parts();
+    let (head, mut body) = response.into_parts();
     if let Body::Prepared(kept) = &body {
         return write_kept(head.status, &head.headers, kept);
+    }
+    if head.status == StatusCode::SWITCHING_PROTOCOLS {
+        let opened = body::websocket(&mut body).ok_or(JsValue::UNDEFINED)?;
+        return glue::respond_websocket(opened, &headers::write(&head.headers));
     }
     // With these statuses the platform refuses a body, even an empty one.
     let bodiless = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED].contains(&head.status);

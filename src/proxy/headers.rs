@@ -75,6 +75,12 @@ fn names_a_host(path: &str) -> bool {
     matches!(characters.next(), Some('/' | '\\'))
 }
 
+/// The header `Upgrade` of a WebSocket handshake (RFC 6455 §4.1). No other protocol passes.
+pub(super) fn websocket_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+    let upgrade = headers.get(header::UPGRADE)?;
+    upgrade.as_bytes().eq_ignore_ascii_case(b"websocket").then(|| upgrade.clone())
+}
+
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
     let mut named: Vec<_> =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde_json::json;
 use url::Url;
 
@@ -10,7 +10,7 @@ use super::{
     csrf,
     directives::OriginDirectives,
     esi::CAPABILITY_HEADER,
-    headers::{origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded},
+    headers::{origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded, websocket_upgrade},
     visitor::VisitorContext,
 };
 use crate::{
@@ -40,9 +40,13 @@ pub(super) async fn fetch_personal(
     now: Timestamp,
 ) -> Result<(Response, OriginDirectives), Error> {
     let cookies = cookie::strip(request.headers());
+    let upgrade = websocket_upgrade(request.headers());
     let headers = request.headers_mut();
     remove_hop_by_hop(headers);
     remove(headers, is_edge);
+    if let Some(upgrade) = upgrade {
+        headers.insert(header::UPGRADE, upgrade);
+    }
     headers.remove(header::HOST);
     // The platform's server has answered `Expect` already.
     headers.remove(header::EXPECT);
@@ -157,10 +161,11 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
 async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Response, Error> {
     *request.uri_mut() = origin_uri(url, request.uri())?;
     let deadline = deadline(&request, app.config.origin.timeout);
+    let is_handshake = request.headers().contains_key(header::UPGRADE);
     let mut response = app.fetch.fetch(request, deadline).await?;
-    // The platform can pass on neither an interim response (101 included: no upgrade was requested) nor an unknown
-    // class.
-    if !(200..600).contains(&response.status().as_u16()) {
+    // The platform can pass on neither another interim response nor an unknown class.
+    let is_open = is_handshake && response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    if !is_open && !(200..600).contains(&response.status().as_u16()) {
         return Err(FetchError::Unreachable.into());
     }
     let has_no_body = matches!(response.status().as_u16(), 204 | 205);

@@ -21,7 +21,8 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// - damaged keys, clocks that were set back, and lengths that do not delimit a body: 0.5 KB
 /// - futures in boxes, for less memory in each request in progress: 0.2 KB
 /// - rows that always fail: 0.1 KB
-const MAX_GZIPPED_BYTES: usize = 550_700;
+/// - WebSockets: 0.3 KB
+const MAX_GZIPPED_BYTES: usize = 551_000;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 

@@ -2,6 +2,7 @@
 
 mod cart;
 mod reservation;
+mod websockets;
 
 use std::{convert::Infallible, time::Duration};
 
