@@ -4,7 +4,6 @@
 
 mod cursor;
 
-use bytes::Bytes;
 use upstash_rest::Command;
 
 pub use self::cursor::AbandonedCursor;
@@ -49,7 +48,7 @@ pub async fn read_page(redis: &Redis, before: Option<AbandonedCursor>, limit: us
         Command::read("XREVRANGE").arg(shard.abandoned()).arg(start).arg("-").arg("COUNT").num(limit + 1)
     };
     let shards = (0_u16..).zip(redis.keys().shards());
-    let lists: Vec<Vec<(String, Vec<Bytes>)>> = redis.all(&shards.clone().map(read).collect::<Vec<_>>()).await?;
+    let lists: Vec<Vec<(String, Vec<String>)>> = redis.all(&shards.clone().map(read).collect::<Vec<_>>()).await?;
     let with_cursor = |place, (id, fields)| Some((AbandonedCursor::of_entry(String::as_str(&id), place)?, fields));
     let entries = shards
         .zip(lists)
@@ -64,11 +63,11 @@ pub async fn read_page(redis: &Redis, before: Option<AbandonedCursor>, limit: us
 }
 
 /// The cart in an entry of the stream; `None` if it is not a cart or has no valid line.
-fn parse_entry(id: AbandonedCursor, fields: &[Bytes]) -> Option<AbandonedCart> {
+fn parse_entry(id: AbandonedCursor, fields: &[String]) -> Option<AbandonedCart> {
     let field = |name: &str| {
         let mut pairs = fields.chunks_exact(2);
         pairs.find_map(|pair| match pair {
-            [key, value] if key == name => std::str::from_utf8(value).ok(),
+            [key, value] if key == name => Some(value.as_str()),
             _ => None,
         })
     };
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     fn parse(fields: &[&str]) -> Option<AbandonedCart> {
-        let fields: Vec<_> = fields.iter().map(|field| Bytes::copy_from_slice(field.as_bytes())).collect();
+        let fields: Vec<_> = fields.iter().map(ToString::to_string).collect();
         parse_entry(AbandonedCursor::parse("5-0").unwrap(), &fields)
     }
 

@@ -29,7 +29,11 @@ if seen and tonumber(seen) >= tonumber(idle_cutoff) then
   else
     local items = redis.pcall('HGETALL', old_cart)
     if #items > 0 then
-      redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', 'user', owner, 'seen', seen, 'items', cjson.encode(items))
+      local added = redis.pcall(
+        'XADD', abandoned, 'MAXLEN', '~', 10000, '*', 'user', owner, 'seen', seen, 'items', cjson.encode(items)
+      )
+      -- A damaged list costs only its entries.
+      if added.err and not added.err:find('WRONGTYPE') then return added end
     end
     redis.call('DEL', old_viewed, old_cart)
   end

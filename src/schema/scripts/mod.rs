@@ -88,7 +88,7 @@ pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83
 pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "cbe2b62a3245434840365b3ed8a2bdf09f7e2535");
+pub static LOG_IN: Script = lua!("log_in", "fad52f22c27a4c9c10a34f9dca366600f21f27b6");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "6ec9a4ffd5e515ee35a1f1d812136699aa9dee69").readable(PAGE_READS);
@@ -97,7 +97,7 @@ pub static PAGE: Script = lua!("page", "6ec9a4ffd5e515ee35a1f1d812136699aa9dee69
 pub static PURGE: Script = lua!("purge", "c4e1e8fbb7252d05b6255fecc3874a3bfa89d08d");
 
 /// Ends sessions and records their carts as abandoned.
-pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332");
+pub static REAP: Script = lua!("reap", "f2aa6f7b623ec0ba3b146c1e134d05c64bde0eb0");
 
 /// Ends the hit-for-miss note of a page. A lease in its place stays.
 pub static REFUTE: Script = lua!("refute", "c2d4016c44a98d84ade994951c658808d7db8f69");

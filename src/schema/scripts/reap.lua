@@ -46,8 +46,9 @@ for i = 1, #tokens do
     -- any case, and readers of the list skip entries that are not carts.
     local items = pcall('HGETALL', cart)
     if #items > 0 then
-      call('XADD', abandoned, '*', 'user', owner or whose, 'seen', score or '', 'items', encode(items))
-      carts = carts + 1
+      local added = pcall('XADD', abandoned, '*', 'user', owner or whose, 'seen', score or '', 'items', encode(items))
+      -- A damaged list costs only its entries. After any other error, the session keeps its cart.
+      if not added.err then carts = carts + 1 elseif not added.err:find('WRONGTYPE') then return added end
     end
     if score then over = over - 1 end
     if score or user then ended = ended + 1 end

@@ -55,6 +55,19 @@ async fn a_login_leaves_another_users_cart_and_views_behind() {
 }
 
 #[tokio::test]
+async fn a_damaged_list_of_abandoned_carts_does_not_stop_a_login() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let ada = log_in(&app, Some(&guest(&app).await), "ada").await;
+    let list = app.redis.keys().shard_of(&ada).abandoned();
+    store.raw(&["SET", &list, "another program's"]).await;
+
+    let bob = log_in(&app, Some(&ada), "bob").await;
+    assert_eq!((user_of(&app, &ada).await, user_of(&app, &bob).await.as_deref()), (None, Some("bob")));
+    assert_eq!(store.raw(&["KEYS", "cart:*"]).await, json!([]));
+}
+
+#[tokio::test]
 async fn the_next_login_removes_ended_sessions_from_the_users_list() {
     let store = Store::book().await;
     let app = store.app(&[("SESSION_MAX_AGE", "7776000")]);

@@ -55,10 +55,11 @@ impl FromReply for Bytes {
     }
 }
 
-/// Bytes that are UTF-8.
+/// Text. Bytes that are not UTF-8 become U+FFFD, so that one odd member does not cost its whole list.
 impl FromReply for String {
     fn from_reply(reply: Reply) -> Result<Self, Error> {
-        String::from_utf8(Bytes::from_reply(reply)?.into()).map_err(|_| Error::UnexpectedType)
+        let text = String::from_utf8(Bytes::from_reply(reply)?.into());
+        Ok(text.unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned()))
     }
 }
 
@@ -194,13 +195,19 @@ mod tests {
     fn a_reply_of_another_type_is_an_error() {
         let list = |items: &[Reply]| Reply::List(items.to_vec());
         assert_eq!(i64::from_reply(Reply::Nil), Err(Error::UnexpectedType));
-        assert_eq!(String::from_reply(Reply::Bytes(Bytes::from_static(&[0xff]))), Err(Error::UnexpectedType));
+        assert_eq!(String::from_reply(Reply::Integer(1)), Err(Error::UnexpectedType));
         assert_eq!(u32::from_reply(Reply::Integer(-1)), Err(Error::UnexpectedType));
         assert_eq!(bool::from_reply(Reply::Integer(2)), Err(Error::UnexpectedType));
         assert_eq!(<(i64, i64)>::from_reply(list(&[Reply::Integer(1)])), Err(Error::UnexpectedType));
         assert_eq!(<(i64,)>::from_reply(list(&[])), Err(Error::UnexpectedType));
         assert_eq!(Pairs::<String, f64>::from_reply(list(&[Reply::Integer(1)])), Err(Error::UnexpectedType));
         assert_eq!(Expiry::from_reply(Reply::Integer(-3)), Err(Error::UnexpectedType));
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_replaced() {
+        let text = |bytes: &'static [u8]| String::from_reply(Reply::Bytes(Bytes::from_static(bytes))).unwrap();
+        assert_eq!((text(b"\xc3\xa9").as_str(), text(b"a\xff").as_str()), ("é", "a\u{fffd}"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use upstash_rest::Command;
 
 use super::{MINUTE, clean, count_keys, remaining_tokens, start_session, store_with_limit};
+use crate::sessions::sorted;
 
 #[tokio::test]
 async fn invalid_tokens_neither_reach_the_ranking_nor_stop_the_cleanup() {
@@ -58,4 +59,34 @@ async fn values_of_another_type_do_not_stop_the_cleanup() {
     assert_eq!(abandoned[0][1][1], "bob");
     let lines = abandoned::read_page(&app.redis, None, 10).await.unwrap().carts.remove(0).lines;
     assert_eq!(lines.iter().map(|line| (line.item.as_str(), line.quantity)).collect::<Vec<_>>(), [("cup", 3)]);
+}
+
+#[tokio::test]
+async fn a_damaged_list_of_abandoned_carts_does_not_stop_the_cleanup() {
+    let (store, app) = store_with_limit("10").await;
+    start_session(&store, &app, "ada").await;
+    start_session(&store, &app, "bob").await;
+    store.raw(&["SET", "abandoned:", "another program's"]).await;
+    store.clock.advance(2 * MINUTE);
+
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport { sessions: 2, carts: 0, unfinished: false });
+    assert_eq!(
+        sorted(store.raw(&["KEYS", "*:*"]).await),
+        ["abandoned:", "devices:ada", "devices:bob", "sessions:ada", "sessions:bob"]
+    );
+    assert_eq!(store.raw(&["GET", "abandoned:"]).await, "another program's");
+}
+
+#[tokio::test]
+async fn an_item_that_is_not_utf8_costs_only_its_line_of_an_abandoned_cart() {
+    let (store, app) = store_with_limit("10").await;
+    let token = start_session(&store, &app, "ada").await;
+    let script = "return redis.call('HSET', KEYS[1], ARGV[1], 1)";
+    let not_utf8 = Command::write("EVAL").arg(script).num(1).arg(format!("cart:{}", token.as_str())).arg([0xff]);
+    store.aside.run::<()>(not_utf8).await.unwrap();
+    store.clock.advance(2 * MINUTE);
+
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport { sessions: 1, carts: 1, unfinished: false });
+    let carts = abandoned::read_page(&app.redis, None, 10).await.unwrap().carts;
+    assert_eq!(carts[0].lines.iter().map(|line| line.item.as_str()).collect::<Vec<_>>(), ["mug"]);
 }

@@ -3,6 +3,7 @@
 //! A page is stored and answered as ever. A call fails only if the damaged key holds what it asks for.
 
 use futures_util::{StreamExt, stream};
+use upstash_rest::Command;
 
 use super::{
     AT_ONCE, Layout,
@@ -61,6 +62,31 @@ async fn a_damaged_key_costs_only_what_it_holds() {
     let problems: Vec<_> =
         stream::iter(tried).buffer_unordered(AT_ONCE).filter_map(async |problem| problem).collect().await;
     assert!(problems.is_empty(), "{} fields:\n{}", problems.len(), problems.join("\n"));
+}
+
+#[tokio::test]
+async fn a_member_that_is_not_utf8_is_left_out() {
+    let world = World::new(Layout::Book.store().await);
+    CartAdd.prepare(&world).await;
+    let token = world.token();
+    let member = [0xff];
+    for command in [
+        // Only the last argument of a command may be arbitrary bytes.
+        Command::write("EVAL")
+            .arg("return redis.call('HSET', KEYS[1], ARGV[1], 1)")
+            .num(1)
+            .arg(format!("cart:{token}"))
+            .arg(member),
+        Command::write("ZADD").arg(format!("viewed:{token}")).num(1).arg(member),
+        Command::write("ZADD").arg("viewed:").num(-1).arg(member),
+    ] {
+        world.store.aside.run::<()>(command).await.unwrap();
+    }
+    for path in ["/_edge/v1/session", "/_edge/v1/cart", "/_edge/v1/recent", "/_edge/v1/popular"] {
+        assert_eq!(world.get(path).await.status, 200, "{path}");
+    }
+    let seen = CartAdd.act(&world).await;
+    assert_eq!(seen.status, 200, "{}", String::from_utf8_lossy(&seen.body));
 }
 
 async fn hash_of_the_page() -> String {
