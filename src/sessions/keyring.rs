@@ -3,7 +3,7 @@
 //! Only a token with a valid MAC leaves [`Keyring::read`]. So a forged, truncated or foreign cookie costs no Redis
 //! command. A thief with a copy of Redis cannot log in: the copy holds tokens, but no key to sign them with.
 
-use std::time::Duration;
+use std::{cmp::Reverse, time::Duration};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -44,14 +44,15 @@ impl Keyring {
         Self { keys, max_age: config.max_age }
     }
 
-    /// The token in the first session cookie with a valid MAC whose session began less than [`SessionConfig::max_age`] ago.
-    /// `None` without such a cookie. Redis is not asked.
+    /// The token in a session cookie with a valid MAC whose session began less than [`SessionConfig::max_age`] ago; of
+    /// several, the one that began last, because the others may have ended. `None` without such a cookie. Redis is not asked.
     #[must_use]
     pub fn read(&self, headers: &HeaderMap, now: Timestamp) -> Option<Token> {
         cookie::values(headers)
             .take(MAX_VERIFIED_COOKIES)
             .filter_map(|value| self.verify(value))
-            .find(|token| token.began() + self.max_age > now)
+            .filter(|token| token.began() + self.max_age > now)
+            .min_by_key(|token| Reverse(token.began()))
     }
 
     /// The `Cookie` header of `token`, as a browser sends it: `__Host-session=<token>.<mac>`.
@@ -179,11 +180,19 @@ mod tests {
         }
     }
 
+    /// A login or a new guest gets a younger session than the one that has ended.
     #[test]
-    fn the_first_of_two_session_cookies_counts() {
-        let (keyring, first, second) = (rotated_keyring(), Token::new(NOW).unwrap(), Token::new(NOW).unwrap());
-        let both = format!("{}; {}", keyring.pair(&first).unwrap(), keyring.pair(&second).unwrap());
-        assert_eq!(keyring.read(&headers(&[&both]), NOW), Some(first));
+    fn the_youngest_of_several_sessions_counts() {
+        let keyring = rotated_keyring();
+        let [old, young] = [NOW - DAY, NOW].map(|began| Token::new(began).unwrap());
+        let [old_pair, young_pair] = [&old, &young].map(|token| keyring.pair(token).unwrap());
+        for lines in [[&old_pair, &young_pair], [&young_pair, &old_pair]] {
+            let lines = lines.map(String::as_str);
+            assert_eq!(keyring.read(&headers(&lines), NOW), Some(young.clone()), "{lines:?}");
+            assert_eq!(keyring.read(&headers(&[&lines.join("; ")]), NOW), Some(young.clone()), "{lines:?}");
+        }
+        let other = keyring.pair(&Token::new(NOW).unwrap()).unwrap();
+        assert_eq!(keyring.read(&headers(&[&young_pair, &other]), NOW), Some(young), "the first of the same second");
     }
 
     #[test]
