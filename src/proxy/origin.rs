@@ -168,6 +168,11 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
     if !is_open && !(200..600).contains(&response.status().as_u16()) {
         return Err(FetchError::Unreachable.into());
     }
+    // The platform removes no other transfer coding, and the request asked for none (RFC 9112 §6.1, §7.4).
+    let codings = response.headers().get_all(header::TRANSFER_ENCODING);
+    if codings.iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Err(FetchError::Unreachable.into());
+    }
     let has_no_body = matches!(response.status().as_u16(), 204 | 205);
     // Such a length does not delimit the body (RFC 9112 §6.3), so the body must not be compared with it.
     if has_no_body || response.headers().contains_key(header::TRANSFER_ENCODING) {

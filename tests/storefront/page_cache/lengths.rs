@@ -1,4 +1,4 @@
-//! Lengths that do not delimit the body, from origins that hyper cannot imitate.
+//! Lengths that do not delimit the body, and transfer codings, from origins that hyper cannot imitate.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -9,7 +9,7 @@ use super::{cache_status, is_hit};
 use crate::support::Shop;
 
 /// The path, the response, and the status and body for the visitor.
-const RESPONSES: [(&str, &str, u16, &str); 3] = [
+const RESPONSES: [(&str, &str, u16, &str); 4] = [
     (
         "/chunked",
         "200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npage\r\n0\r\n\r\n",
@@ -18,7 +18,11 @@ const RESPONSES: [(&str, &str, u16, &str); 3] = [
     ),
     ("/nothing", "204 No Content\r\nContent-Length: 5\r\n\r\n", 204, ""),
     ("/reset", "205 Reset Content\r\nContent-Length: 5\r\n\r\npage\n", 205, ""),
+    CODED,
 ];
+/// The body is no gzip, but no client can tell.
+const CODED: (&str, &str, u16, &str) =
+    ("/coded", "200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\npage\r\n0\r\n\r\n", 502, "");
 
 /// Answers the requests of a connection as in [`RESPONSES`].
 async fn answer(mut connection: TcpStream) {
@@ -35,9 +39,8 @@ async fn answer(mut connection: TcpStream) {
     let _ = connection.write_all(response.as_bytes()).await;
 }
 
-// RFC 9112 §6.3
-#[tokio::test]
-async fn a_length_that_does_not_delimit_the_body_is_ignored() {
+/// A shop in workerd, in front of an origin with [`RESPONSES`].
+async fn shop() -> Shop {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -45,13 +48,29 @@ async fn a_length_that_does_not_delimit_the_body_is_ignored() {
             tokio::spawn(answer(connection));
         }
     });
-    let shop = Shop::workerd(&[("ORIGIN_URL", &origin)]).await;
-    for (path, _, status, body) in RESPONSES {
+    Shop::workerd(&[("ORIGIN_URL", &origin)]).await
+}
+
+// RFC 9112 §6.3
+#[tokio::test]
+async fn a_length_that_does_not_delimit_the_body_is_ignored() {
+    let shop = shop().await;
+    for (path, _, status, body) in RESPONSES.into_iter().filter(|response| *response != CODED) {
         let stored = shop.visit(path).await;
         assert_eq!(stored.status(), status, "{path} {}", cache_status(&stored));
         assert_eq!(stored.text().await.unwrap(), body, "{path}");
         shop.settled().await;
         let hit = shop.visit(path).await;
         assert!(is_hit(&hit) && hit.status() == status, "{path} {}", cache_status(&hit));
+    }
+}
+
+// RFC 9112 §7.4
+#[tokio::test]
+async fn a_body_with_a_transfer_coding_is_refused() {
+    let shop = shop().await;
+    for _ in 0..2 {
+        let answer = shop.visit(CODED.0).await;
+        assert_eq!((answer.status().as_u16(), cache_status(&answer).contains("stored")), (CODED.2, false));
     }
 }
