@@ -156,6 +156,10 @@ fn check_status_and_cookies(status: StatusCode, headers: &HeaderMap, control: &C
     if headers.contains_key(header::SET_COOKIE) {
         return Err(Reason::SetCookie);
     }
+    // It has no end, and each client gets its own.
+    if headers.get(header::CONTENT_TYPE).is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream")) {
+        return Err(Reason::Personal);
+    }
     let must_understand = control.has("must-understand");
     if must_understand && !is_understood(status) {
         return Err(Reason::Status);

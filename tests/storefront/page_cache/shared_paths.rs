@@ -3,7 +3,10 @@
 use http::Method;
 use serde_json::json;
 
-use super::rfc9111::{ask, status};
+use super::{
+    cache_status,
+    rfc9111::{ask, status},
+};
 use crate::{
     routes::api::service,
     support::{Asked, Reply, Shop, scenarios},
@@ -26,6 +29,7 @@ scenarios! {
     visits_that_no_shared_page_can_answer_cost_one_request_each,
     other_paths_and_parameters_are_not_shared,
     an_error_and_a_cookie_are_not_stored,
+    an_event_stream_passes_at_once_and_is_not_rendered_again,
     an_explanation_names_the_rule,
 }
 
@@ -125,6 +129,21 @@ async fn an_error_and_a_cookie_are_not_stored(shop: &Shop) {
     for (path, detail) in [("/shoes/gone", "status"), ("/shoes/other", "set-cookie"), ("/shoes/moved", "status")] {
         assert!(status(shop, path, &[]).await.ends_with(&format!("detail={detail}")), "{path}");
     }
+}
+
+/// `EventSource` names the type in `Accept`; `fetch` does not.
+async fn an_event_stream_passes_at_once_and_is_not_rendered_again(shop: &Shop) {
+    let reply = Reply::then_held("data: 1\n\n", "data: 2\n\n").header("content-type", "text/event-stream");
+    shop.origin.answer(reply.header("cache-control", "no-cache"));
+    shop.origin.hold();
+    for (path, accept) in [("/shoes/events", "text/event-stream"), ("/shoes/stream", "*/*")] {
+        let mut answer = shop.get(path).header("accept", accept).send().await.unwrap();
+        assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=personal", "{accept}");
+        assert_eq!(answer.chunk().await.unwrap().unwrap(), "data: 1\n\n");
+    }
+    shop.origin.release();
+    shop.settled().await;
+    assert_eq!(shop.origin.count(), 2);
 }
 
 async fn an_explanation_names_the_rule(shop: &Shop) {
