@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::StatusCode;
+use http::{StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
@@ -260,7 +260,7 @@ impl SharedRender {
     }
 
     /// Returns whether the visitor's own request may get another response than the shared render. A page that only
-    /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes.
+    /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes and ranges.
     fn needs_own_response(&self, unstorable: &UnstorableResponse, has_user: bool) -> bool {
         let UnstorableResponse { response, directives, why } = unstorable;
         let page = &self.page;
@@ -270,6 +270,8 @@ impl SharedRender {
             || !lacks_room && page.selecting.varies_on_unsent(headers, self.sent.as_ref())
             || page.cookies.refuses_html && is_html(headers)
             || response.status() == StatusCode::NOT_MODIFIED
+            // Players of videos give up after a whole 200.
+            || page.request.headers().contains_key(header::RANGE)
             // The visitor's own request does not announce ESI, so the origin fills the page.
             || why.reason == Reason::Esi
             // A compressed page cannot be scanned for fragments.

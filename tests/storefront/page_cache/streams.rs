@@ -24,6 +24,7 @@ scenarios! {
     two_hundred_megabytes_go_up_in_constant_memory,
     a_slow_page_passes_while_it_comes_and_is_stored_then,
     a_slow_page_that_breaks_off_is_not_stored,
+    a_range_of_a_file_that_is_too_large_is_the_origins,
     a_page_for_which_the_isolate_has_no_memory_passes_unstored,
     a_page_with_esi_for_which_the_isolate_has_no_memory_is_not_assembled,
 }
@@ -99,6 +100,20 @@ async fn a_slow_page_that_breaks_off_is_not_stored(shop: &Shop) {
     assert!(answer.bytes().await.is_err(), "it must not look whole");
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+/// The file counts as shared, so the first request is a shared render of the whole file.
+async fn a_range_of_a_file_that_is_too_large_is_the_origins(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-100", "mug"]).await;
+    shop.origin.answer_with(|asked| match asked.header("range") {
+        "" => Reply::zeros(4 << 20),
+        _ => Reply::html("<h").with_status(206).header("content-range", "bytes 0-1/4194304"),
+    });
+    for _ in 0..2 {
+        let answer = shop.get("/products/mug").header("range", "bytes=0-1").send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), cache_status(&answer).contains("too-large")), (206, true));
+        assert_eq!(answer.text().await.unwrap(), "<h");
+    }
 }
 
 /// A slow body of unknown length counts as `PAGE_MAX_BYTES`, and all together may have 16 MiB. A signed-in visitor's request
