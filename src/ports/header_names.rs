@@ -12,23 +12,27 @@ pub fn append_text(headers: &mut HeaderMap, name: HeaderName, text: String) {
 
 /// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
 /// the origin gets only values that edgefront sets. `Proxy` would be the proxy of a CGI program (`HTTP_PROXY`, httpoxy.org).
-const PROXY_HEADERS: [&str; 21] = [
+const PROXY_HEADERS: [&str; 25] = [
     "client-ip",
     "fastly-client-ip",
     "forwarded",
     "forwarded-for",
     "front-end-https",
     "proxy",
+    "proxy-client-ip",
     "true-client-ip",
+    "wl-proxy-client-ip",
     "x-client-ip",
     "x-cluster-client-ip",
     "x-forwarded",
     "x-forwarded-for",
     "x-host",
     "x-http-host-override",
+    "x-original-forwarded-for",
     "x-original-host",
     "x-original-uri",
     "x-original-url",
+    "x-originating-ip",
     "x-proxyuser-ip",
     "x-real-ip",
     "x-remote-addr",
