@@ -27,6 +27,7 @@ scenarios! {
     an_answer_without_a_body_has_none,
     each_set_cookie_stays_one,
     a_slow_head_is_given_up_and_a_slow_body_is_not,
+    an_api_call_whose_body_does_not_arrive_is_given_up,
     many_requests_are_under_way_at_once,
     concurrent_long_pages_do_not_mix,
     a_visitor_who_leaves_harms_nobody,
@@ -143,6 +144,13 @@ async fn a_slow_head_is_given_up_and_a_slow_body_is_not(shop: &Shop) {
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     shop.origin.release();
     assert_eq!(answer.text().await.unwrap(), "begun and ended");
+}
+
+async fn an_api_call_whose_body_does_not_arrive_is_given_up(shop: &Shop) {
+    let chunks = stream::iter([Ok::<_, Infallible>("{")]).chain(stream::pending());
+    let request = shop.request(Method::POST, "/_edge/v1/cart/items").header("sec-fetch-site", "same-origin");
+    let request = request.header("content-type", "application/json").body(reqwest::Body::wrap_stream(chunks));
+    assert_eq!(request.send().await.unwrap().status(), 400);
 }
 
 async fn many_requests_are_under_way_at_once(shop: &Shop) {

@@ -199,7 +199,7 @@ async fn answer(
     now: Timestamp,
 ) -> Result<Answer, Problem> {
     authorize(app, head, route, now).await?;
-    let body = collect(&head.headers, body).await?;
+    let body = collect(app, &head.headers, body).await?;
     (route.handler)(ApiRequest::new(app, now, head, parameters, body)).await
 }
 
@@ -222,15 +222,19 @@ async fn authorize(app: &App, head: &Parts, route: &ApiRoute, now: Timestamp) ->
     Ok(())
 }
 
-/// Reads the body up to [`BODY_LIMIT`]. Refuses a larger `Content-Length` without reading.
-async fn collect(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+/// Reads the body up to [`BODY_LIMIT`], within `ORIGIN_TIMEOUT`: a request in progress takes memory. Refuses a larger
+/// `Content-Length` without reading.
+async fn collect(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let too_large = Problem::BodyTooLarge { limit: BODY_LIMIT };
     if content_length::<u64>(headers).is_some_and(|length| length > BODY_LIMIT as u64) {
         return Err(too_large);
     }
-    match body.collect(BODY_LIMIT).await {
+    // A timer starts only for a body that is not there yet.
+    let patience = async { app.clock.sleep(app.config.origin.timeout).await };
+    match body.collect_within(BODY_LIMIT, std::pin::pin!(patience)).await {
         Ok(Collected::Whole(body)) => Ok(body),
-        Ok(Collected::TooLarge(_) | Collected::Slow(_)) => Err(too_large),
+        Ok(Collected::TooLarge(_)) => Err(too_large),
+        Ok(Collected::Slow(_)) => Err(Problem::MalformedJson("it did not arrive in time".to_owned())),
         Err(broken) => Err(Problem::MalformedJson(broken.to_string())),
     }
 }
