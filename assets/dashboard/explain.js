@@ -78,7 +78,7 @@ function show(result) {
   const page = url && new URL(url);
   const facts = [
     ['Cause', /: |^status/.test(cause) ? [element('code', {}, cause)] : []],
-    ['Page', page ? [url, ' ', pageLink(page.pathname + page.search, page.pathname)] : []],
+    ['Page', page ? [url, ' ', pageLink(page.href, page.pathname)] : []],
     ['Item', item ? itemLinks(item) : []],
     ['Rank', rank === undefined || !item ? [] : [rank === null ? 'none' : `${formatNumber(rank + 1)} (1 is the most viewed)`]],
     ['Redis key', key ? [element('code', {}, key)] : []],
