@@ -105,7 +105,7 @@ fn a_message_says_what_is_wrong_and_what_to_set() {
         (
             "CART_ROUTES",
             "cart",
-            r#"CART_ROUTES has "cart": a path begins with / and has no ?, #, { or //, such as /admin/*"#,
+            r#"CART_ROUTES has "cart": a path begins with / and has no ?, #, { or //, such as /shop/*"#,
         ),
         ("SERVICE_KEY", "short-secret", "SERVICE_KEY has 12 characters: set at least 16 characters"),
     ] {

@@ -58,7 +58,7 @@ macro_rules! variables {
 
 const ADDRESS: &str = "an address that begins with http:// or https://";
 const NAMES: &str = "names separated by commas, in which * stands for any characters";
-const PATHS: &str = "paths separated by commas, in which * stands for any characters, such as /admin/*";
+const PATHS: &str = "paths separated by commas, in which * stands for any characters, such as /shop/*";
 
 variables! {
     /// Every variable of `wrangler.toml`, in its order, with the lines of its meaning.

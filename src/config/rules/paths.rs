@@ -24,7 +24,7 @@ impl PathPatterns {
         let has_folders = paths.clone().any(|path| path.ends_with('/') || path.ends_with("/*"));
         let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', '{']) && !path.contains("//");
         if let Some(path) = paths.find(|path| !is_path(path)) {
-            return Err(format!("has {path:?}: a path begins with / and has no ?, #, {{ or //, such as /admin/*"));
+            return Err(format!("has {path:?}: a path begins with / and has no ?, #, {{ or //, such as /shop/*"));
         }
         let patterns = Patterns::parse(&utf8_percent_encode(&text, &AsciiSet::EMPTY).to_string())?.decoded();
         Ok(Self { patterns, has_folders })
