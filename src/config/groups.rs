@@ -18,7 +18,7 @@ use upstash_rest::Credentials;
 pub struct RedisConfig {
     /// `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`.
     pub credentials: Credentials,
-    /// `REDIS_TIMEOUT_MS`: how long a visitor's request waits for Redis.
+    /// `REDIS_TIMEOUT_MS`: the longest time that a visitor's request waits for Redis.
     pub timeout: Duration,
     /// `SHARDS` and `SHARDS_KNOWN`: the layout of the keys.
     pub keys: Keys,
@@ -45,7 +45,7 @@ impl fmt::Debug for RedisConfig {
 pub struct SessionConfig {
     /// `SESSION_KEYS`: the first key signs the cookies, all keys are accepted.
     pub signing_keys: Vec<Secret>,
-    /// `SESSION_LIMIT`: how many sessions may live.
+    /// `SESSION_LIMIT`: the largest number of live sessions.
     pub limit: u64,
     /// `SESSION_IDLE`: a session ends if it was not seen for this time.
     pub idle: Duration,
@@ -57,42 +57,43 @@ pub struct SessionConfig {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CartConfig {
-    /// `CART_MAX_LINES`: how many different items a cart may hold.
+    /// `CART_MAX_LINES`: the largest number of different items in a cart.
     pub max_lines: u32,
-    /// `CART_MAX_QUANTITY`: how many pieces of one item a cart may hold.
+    /// `CART_MAX_QUANTITY`: the largest number of pieces of one item in a cart.
     pub max_quantity: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageConfig {
-    /// `PAGE_TTL`: how long a page stays fresh if the origin does not state it.
+    /// `PAGE_TTL`: the freshness lifetime of a page if the origin states none.
     pub ttl: Duration,
-    /// `PAGE_STALE`: how long such a page is then served stale.
+    /// `PAGE_STALE`: the time after it for which such a page is served stale.
     pub stale: Duration,
     /// `PAGE_RANK_LIMIT`: an item's page is stored if the item ranks below this number, or if the origin states its
     /// freshness.
     pub rank_limit: u64,
     /// `PAGE_MAX_BYTES`: larger pages are not stored.
     pub max_bytes: usize,
-    /// `PAGE_TOTAL_BYTES`: how much of Redis all stored pages together may take.
+    /// `PAGE_TOTAL_BYTES`: the largest size of all stored pages in Redis together.
     pub total_bytes: u64,
-    /// `PAGE_WAIT_MS`: how long a visitor waits for another request's render before the visitor's request renders, too.
+    /// `PAGE_WAIT_MS`: the time for which a visitor waits for another request's render. Then the visitor's request renders, too.
     pub wait: Duration,
-    /// `PAGE_MEMORY`: how long an isolate answers with its own copy of a page.
+    /// `PAGE_MEMORY`: the time for which an isolate answers with its own copy of a page.
     pub memory: Duration,
-    /// `PAGE_LOCATION_MS`: how long a lookup waits for the location's cache. Zero does not use that cache.
+    /// `PAGE_LOCATION_MS`: the longest time that a lookup waits for the location's cache. Zero does not use that cache.
     pub location: Duration,
     /// `PAGE_FORWARD_HEADERS`, `HEADERS_VARIED` and `HEADERS_NORMALIZED`: the client's headers that may reach the origin
     /// with a request whose response may be stored.
     pub headers: HeaderRules,
-    /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT`, `PATHS_PERSONAL` and `PATHS_SHARED`: what a URL says about its page.
+    /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT`, `PATHS_PERSONAL`, `PATHS_SHARED` and
+    /// `WRITES_PERSONAL`: the rules for URLs.
     pub urls: UrlRules,
     /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED`, `COOKIES_HOLES` and `CSRF_COOKIE`:
-    /// what the cookies say about the visitor.
+    /// the rules for cookies.
     pub cookies: CookieRules,
     /// `HOLES`: the parts of shared pages that belong to one visitor.
     pub holes: HoleRules,
-    /// `HOLES_WAIT_MS`: how long the rest of a page waits for the content of its holes.
+    /// `HOLES_WAIT_MS`: the longest time that the rest of a page waits for the content of its holes.
     pub holes_wait: Duration,
 }
 
@@ -124,7 +125,7 @@ pub enum Forward {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankingConfig {
-    /// `RANKING_KEEP`: how many items a rescale keeps.
+    /// `RANKING_KEEP`: the number of items that a rescale keeps.
     pub keep: u64,
     /// `RANKING_HALF_LIFE`: after this time, a view counts half.
     pub half_life: Duration,
@@ -134,13 +135,13 @@ pub struct RankingConfig {
 pub struct InsightsConfig {
     /// `INSIGHTS_HALF_LIFE`: after this time, an order counts half.
     pub half_life: Duration,
-    /// `RANKING_KEEP`: for how many items a total is kept.
+    /// `RANKING_KEEP`: the number of items whose totals are kept.
     pub keep: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlashConfig {
-    /// `FLASH_HOLD`: how long a reserved piece is held for its visitor.
+    /// `FLASH_HOLD`: the time for which a reserved piece is held for its visitor.
     pub hold: Duration,
     /// `FLASH_CHECKOUT`: the URLs that buy a reserved piece.
     pub checkout: ItemRoutes,
@@ -152,7 +153,7 @@ pub struct OriginConfig {
     pub url: Option<Url>,
     /// `ORIGIN_KEY`, sent as `Edge-Key`. It is marked as sensitive, so its `Debug` output hides it.
     pub key: Option<HeaderValue>,
-    /// `ORIGIN_TIMEOUT`: how long the origin may take to send the head of its response.
+    /// `ORIGIN_TIMEOUT`: the time limit for the origin to send the head of its response.
     pub timeout: Duration,
     /// `CART_ROUTES`: requests to these paths carry the visitor's cart to the origin.
     pub cart_routes: PathPatterns,

@@ -1,5 +1,5 @@
-//! URL patterns that name an item. They decide which pages are cached by rank, which visits count as views, and which
-//! pages the purge of an item hits.
+//! URL patterns that name an item. They select the pages that are cached by rank, the visits that count as views, and
+//! the pages that the purge of an item voids.
 
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;

@@ -45,9 +45,9 @@ pub struct Config {
     pub origin: OriginConfig,
     /// `ROWS_TABLE` or `ROWS_URL`. None: there is no row cache.
     pub rows: Option<RowsConfig>,
-    /// `ROW_MEMORY`: how long an isolate answers with its own copy of a row.
+    /// `ROW_MEMORY`: the time for which an isolate answers with its own copy of a row.
     pub row_memory: Duration,
-    /// `SUBREQUESTS`: how many requests one cron run may send.
+    /// `SUBREQUESTS`: the largest number of requests that one cron run sends.
     pub subrequests: u64,
     /// `TRAFFIC_INTERVAL`: a busy isolate writes its traffic counters once in this time. 0: it counts nothing.
     pub traffic_interval: Duration,

@@ -1,4 +1,4 @@
-//! Cookie rules: which pages a visitor with a cookie may get.
+//! Cookie rules: the pages that a visitor with a cookie may get.
 
 use super::patterns::Patterns;
 use crate::ports::sort;

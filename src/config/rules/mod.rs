@@ -1,5 +1,5 @@
-//! The rules of a storefront: what its cookies, paths and query parameters say about its pages. They come from
-//! variables or a preset, so an unchanged storefront needs no code for them.
+//! The rules of a storefront for its cookies, paths, headers and query parameters. They come from variables or a
+//! preset, so an unchanged storefront needs no code for them.
 
 mod cookies;
 mod headers;
@@ -21,7 +21,7 @@ use super::item_routes::ItemRoutes;
 /// Rules for URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlRules {
-    /// `ITEM_ROUTES`: which URLs name an item.
+    /// `ITEM_ROUTES`: the URLs that name an item.
     pub items: ItemRoutes,
     /// `QUERY_IGNORED` and `QUERY_KEPT`.
     pub query: QueryRules,
