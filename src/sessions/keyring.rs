@@ -29,8 +29,7 @@ const TIER: &str = "edgefront tier";
 /// The keys of `SESSION_KEYS`, ready to sign and to verify.
 #[derive(Clone)]
 pub struct Keyring {
-    /// The first key signs; every key verifies. To rotate, put the new key first and keep the old one until its cookies
-    /// expire.
+    /// The first key signs; every key verifies. `docs/operations.md` has the steps of a rotation.
     keys: Vec<Hmac<Sha256>>,
     max_age: Duration,
 }
