@@ -41,13 +41,13 @@ pub fn hlen(key: impl AsRef<[u8]>) -> Typed<u64> {
     read("HLEN", key).into()
 }
 
-/// HEXISTS: whether there is such a field.
+/// HEXISTS: true if there is such a field.
 #[must_use]
 pub fn hexists(key: impl AsRef<[u8]>, field: impl AsRef<[u8]>) -> Typed<bool> {
     read("HEXISTS", key).arg(field).into()
 }
 
-/// HSET: sets fields; how many of them are new.
+/// HSET: sets fields. Replies with the number of new ones.
 #[must_use]
 pub fn hset<F: AsRef<[u8]>, V: AsRef<[u8]>>(
     key: impl AsRef<[u8]>,
@@ -56,19 +56,19 @@ pub fn hset<F: AsRef<[u8]>, V: AsRef<[u8]>>(
     with_pairs(write("HSET", key), fields).into()
 }
 
-/// HSETNX: sets a field that does not exist; whether it did.
+/// HSETNX: sets a field that does not exist. Replies true if it did so.
 #[must_use]
 pub fn hset_nx(key: impl AsRef<[u8]>, field: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Typed<bool> {
     write("HSETNX", key).arg(field).arg(value).into()
 }
 
-/// HDEL: deletes fields; how many there were.
+/// HDEL: deletes fields. Replies with the number of deleted ones.
 #[must_use]
 pub fn hdel<F: AsRef<[u8]>>(key: impl AsRef<[u8]>, fields: impl IntoIterator<Item = F>) -> Typed<u64> {
     write("HDEL", key).args(fields).into()
 }
 
-/// HINCRBY: the number after it.
+/// HINCRBY: adds to the number in a field. Replies with the new number.
 #[must_use]
 pub fn hincr_by(key: impl AsRef<[u8]>, field: impl AsRef<[u8]>, increment: i64) -> Typed<i64> {
     write("HINCRBY", key).arg(field).num(increment).into()

@@ -10,7 +10,7 @@ use crate::{
     reply::Expiry,
 };
 
-/// EXISTS: how many of these keys there are.
+/// EXISTS: the number of these keys that exist.
 #[must_use]
 pub fn exists<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Typed<u64> {
     Command::read("EXISTS").args(keys).into()
@@ -28,25 +28,25 @@ pub fn pttl(key: impl AsRef<[u8]>) -> Typed<Expiry> {
     read("PTTL", key).into()
 }
 
-/// DEL: deletes keys; how many there were.
+/// DEL: deletes keys. Replies with the number of deleted ones.
 #[must_use]
 pub fn del<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Typed<u64> {
     Command::write("DEL").args(keys).into()
 }
 
-/// UNLINK: deletes keys and frees their memory later; how many there were.
+/// UNLINK: deletes keys and frees their memory later. Replies with the number of deleted keys.
 #[must_use]
 pub fn unlink<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Typed<u64> {
     Command::write("UNLINK").args(keys).into()
 }
 
-/// PEXPIRE: lets a key expire after `ttl`, in whole milliseconds; whether there is such a key. Repeatable.
+/// PEXPIRE: lets a key expire after `ttl`, in whole milliseconds. Replies false if there is no such key. Repeatable.
 #[must_use]
 pub fn expire(key: impl AsRef<[u8]>, ttl: Duration) -> Typed<bool> {
     write("PEXPIRE", key).num(millis(ttl)).repeatable().into()
 }
 
-/// PERSIST: removes the expiry of a key; whether it had one.
+/// PERSIST: removes the expiry of a key. Replies true if it had one.
 #[must_use]
 pub fn persist(key: impl AsRef<[u8]>) -> Typed<bool> {
     write("PERSIST", key).into()

@@ -23,13 +23,13 @@ pub fn llen(key: impl AsRef<[u8]>) -> Typed<u64> {
     read("LLEN", key).into()
 }
 
-/// LPUSH: adds values at the head, one after the other; the length after it.
+/// LPUSH: adds values at the head, one after the other. Replies with the new length.
 #[must_use]
 pub fn lpush<V: AsRef<[u8]>>(key: impl AsRef<[u8]>, values: impl IntoIterator<Item = V>) -> Typed<u64> {
     write("LPUSH", key).args(values).into()
 }
 
-/// RPUSH: adds values at the tail; the length after it.
+/// RPUSH: adds values at the tail. Replies with the new length.
 #[must_use]
 pub fn rpush<V: AsRef<[u8]>>(key: impl AsRef<[u8]>, values: impl IntoIterator<Item = V>) -> Typed<u64> {
     write("RPUSH", key).args(values).into()
@@ -53,8 +53,8 @@ pub fn lset(key: impl AsRef<[u8]>, index: i64, value: impl AsRef<[u8]>) -> Typed
     write("LSET", key).num(index).arg(value).repeatable().into()
 }
 
-/// LREM: removes up to `count` equal values from the head, from the tail if it is negative, all if it is 0; how many
-/// were removed.
+/// LREM: removes up to `count` equal values from the head, from the tail if it is negative, all if it is 0. Replies with
+/// the number of removed ones.
 #[must_use]
 pub fn lrem(key: impl AsRef<[u8]>, count: i64, value: impl AsRef<[u8]>) -> Typed<u64> {
     write("LREM", key).num(count).arg(value).into()

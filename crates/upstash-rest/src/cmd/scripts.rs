@@ -5,13 +5,13 @@ use crate::{
     script::Script,
 };
 
-/// SCRIPT LOAD: makes a script known to the server; its SHA-1. Repeatable.
+/// SCRIPT LOAD: makes a script known to the server. Replies with its SHA-1. Repeatable.
 #[must_use]
 pub fn script_load(script: &Script) -> Typed<String> {
     Command::write("SCRIPT").arg("LOAD").arg(script.source).repeatable().into()
 }
 
-/// SCRIPT EXISTS: whether the server knows each of these scripts.
+/// SCRIPT EXISTS: true for each of these scripts that the server knows.
 #[must_use]
 pub fn script_exists<'a>(scripts: impl IntoIterator<Item = &'a Script>) -> Typed<Vec<bool>> {
     Command::read("SCRIPT").arg("EXISTS").args(scripts.into_iter().map(|script| script.sha1)).into()

@@ -11,13 +11,13 @@ pub fn smembers(key: impl AsRef<[u8]>) -> Typed<Vec<Bytes>> {
     read("SMEMBERS", key).into()
 }
 
-/// SISMEMBER: whether there is such a member.
+/// SISMEMBER: true if there is such a member.
 #[must_use]
 pub fn sismember(key: impl AsRef<[u8]>, member: impl AsRef<[u8]>) -> Typed<bool> {
     read("SISMEMBER", key).arg(member).into()
 }
 
-/// SMISMEMBER: whether there is such a member, for each.
+/// SMISMEMBER: as SISMEMBER, for each member.
 #[must_use]
 pub fn smismember<M: AsRef<[u8]>>(key: impl AsRef<[u8]>, members: impl IntoIterator<Item = M>) -> Typed<Vec<bool>> {
     read("SMISMEMBER", key).args(members).into()
@@ -29,13 +29,13 @@ pub fn scard(key: impl AsRef<[u8]>) -> Typed<u64> {
     read("SCARD", key).into()
 }
 
-/// SADD: adds members; how many of them are new.
+/// SADD: adds members. Replies with the number of new ones.
 #[must_use]
 pub fn sadd<M: AsRef<[u8]>>(key: impl AsRef<[u8]>, members: impl IntoIterator<Item = M>) -> Typed<u64> {
     write("SADD", key).args(members).into()
 }
 
-/// SREM: removes members; how many there were.
+/// SREM: removes members. Replies with the number of removed ones.
 #[must_use]
 pub fn srem<M: AsRef<[u8]>>(key: impl AsRef<[u8]>, members: impl IntoIterator<Item = M>) -> Typed<u64> {
     write("SREM", key).args(members).into()

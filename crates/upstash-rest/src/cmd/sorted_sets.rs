@@ -67,32 +67,32 @@ pub fn zcount(key: impl AsRef<[u8]>, min: impl AsRef<[u8]>, max: impl AsRef<[u8]
     read("ZCOUNT", key).arg(min).arg(max).into()
 }
 
-/// ZADD: adds members or changes their scores; how many members are new.
+/// ZADD: adds members or changes their scores. Replies with the number of new members.
 #[must_use]
 pub fn zadd<M: AsRef<[u8]>>(key: impl AsRef<[u8]>, members: impl IntoIterator<Item = (f64, M)>) -> Typed<u64> {
     let command = write("ZADD", key);
     members.into_iter().fold(command, |command, (score, member)| command.num(score).arg(member)).into()
 }
 
-/// ZINCRBY: the score after it.
+/// ZINCRBY: adds to a score. Replies with the new score.
 #[must_use]
 pub fn zincr_by(key: impl AsRef<[u8]>, increment: f64, member: impl AsRef<[u8]>) -> Typed<f64> {
     write("ZINCRBY", key).num(increment).arg(member).into()
 }
 
-/// ZREM: removes members; how many there were.
+/// ZREM: removes members. Replies with the number of removed ones.
 #[must_use]
 pub fn zrem<M: AsRef<[u8]>>(key: impl AsRef<[u8]>, members: impl IntoIterator<Item = M>) -> Typed<u64> {
     write("ZREM", key).args(members).into()
 }
 
-/// ZREMRANGEBYRANK: removes the members from rank `start` to `stop`, both included; how many there were.
+/// ZREMRANGEBYRANK: removes the members from rank `start` to `stop`, both included. Replies with their number.
 #[must_use]
 pub fn zrem_range_by_rank(key: impl AsRef<[u8]>, start: i64, stop: i64) -> Typed<u64> {
     write("ZREMRANGEBYRANK", key).num(start).num(stop).into()
 }
 
-/// ZREMRANGEBYSCORE: removes the members with a score from `min` to `max`; how many there were.
+/// ZREMRANGEBYSCORE: removes the members with a score from `min` to `max`. Replies with their number.
 #[must_use]
 pub fn zrem_range_by_score(key: impl AsRef<[u8]>, min: impl AsRef<[u8]>, max: impl AsRef<[u8]>) -> Typed<u64> {
     write("ZREMRANGEBYSCORE", key).arg(min).arg(max).into()

@@ -8,7 +8,7 @@ use crate::{command::Typed, reply::Pairs};
 /// An entry of a stream: its id, and its fields with their values.
 pub type StreamEntry = (String, Pairs<Bytes, Bytes>);
 
-/// XADD with an id of the server: the id of the new entry.
+/// XADD: adds an entry with an id of the server. Replies with the id.
 #[must_use]
 pub fn xadd<F: AsRef<[u8]>, V: AsRef<[u8]>>(
     key: impl AsRef<[u8]>,
@@ -36,13 +36,13 @@ pub fn xlen(key: impl AsRef<[u8]>) -> Typed<u64> {
     read("XLEN", key).into()
 }
 
-/// XDEL: deletes entries; how many there were.
+/// XDEL: deletes entries. Replies with the number of deleted ones.
 #[must_use]
 pub fn xdel<I: AsRef<[u8]>>(key: impl AsRef<[u8]>, ids: impl IntoIterator<Item = I>) -> Typed<u64> {
     write("XDEL", key).args(ids).into()
 }
 
-/// XTRIM with MAXLEN: deletes the oldest entries beyond `length`; how many there were.
+/// XTRIM with MAXLEN: deletes the oldest entries beyond `length`. Replies with their number.
 #[must_use]
 pub fn xtrim(key: impl AsRef<[u8]>, length: u64) -> Typed<u64> {
     write("XTRIM", key).arg("MAXLEN").num(length).into()

@@ -37,7 +37,7 @@ pub fn set_ex(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> 
     write("SET", key).arg(value).arg("PX").num(millis(ttl)).repeatable().into()
 }
 
-/// SETNX: sets a key that does not exist; whether it did.
+/// SETNX: sets a key that does not exist. Replies true if it did so.
 #[must_use]
 pub fn set_nx(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Typed<bool> {
     write("SETNX", key).arg(value).into()
@@ -55,37 +55,37 @@ pub fn mset<K: AsRef<[u8]>, V: AsRef<[u8]>>(pairs: impl IntoIterator<Item = (K, 
     with_pairs(Command::write("MSET"), pairs).repeatable().into()
 }
 
-/// GETDEL: deletes a key; its value, or None if there was no such key.
+/// GETDEL: deletes a key. Replies with its value, or None if there was no such key.
 #[must_use]
 pub fn getdel(key: impl AsRef<[u8]>) -> Typed<Option<Bytes>> {
     write("GETDEL", key).into()
 }
 
-/// APPEND: the length of the value after it, in bytes.
+/// APPEND: appends to a value. Replies with the new length, bytes.
 #[must_use]
 pub fn append(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Typed<u64> {
     write("APPEND", key).arg(value).into()
 }
 
-/// INCR: the number after it.
+/// INCR: adds 1. Replies with the new number.
 #[must_use]
 pub fn incr(key: impl AsRef<[u8]>) -> Typed<i64> {
     write("INCR", key).into()
 }
 
-/// INCRBY: the number after it.
+/// INCRBY: adds to a number. Replies with the new number.
 #[must_use]
 pub fn incr_by(key: impl AsRef<[u8]>, increment: i64) -> Typed<i64> {
     write("INCRBY", key).num(increment).into()
 }
 
-/// INCRBYFLOAT: the number after it.
+/// INCRBYFLOAT: adds to a number. Replies with the new number.
 #[must_use]
 pub fn incr_by_float(key: impl AsRef<[u8]>, increment: f64) -> Typed<f64> {
     write("INCRBYFLOAT", key).num(increment).into()
 }
 
-/// DECR: the number after it.
+/// DECR: subtracts 1. Replies with the new number.
 #[must_use]
 pub fn decr(key: impl AsRef<[u8]>) -> Typed<i64> {
     write("DECR", key).into()
