@@ -18,7 +18,7 @@ use super::{
     render,
     settings::Settings,
     shop::Shop,
-    siblings::is_language,
+    siblings::is_locale_segment,
     visitor::{self, Visitor, Visitors},
 };
 
@@ -205,12 +205,12 @@ impl HoleTrial<'_> {
 }
 
 /// Returns whether a form of the page is sent to a cart that other pages of the kind do not have, such as `/events/ball/cart/add`. A
-/// language has a cart for all of its pages.
+/// language or country has a cart for all of its pages.
 fn has_own_cart(page: &Examined, kind: &str) -> bool {
     page.posts_to.iter().any(|target| {
         let carts = [page.path.as_str(), ""].map(|path| cart_paths(target, path, kind).unwrap_or_default());
         let mut segments = carts[0].split('/').zip(carts[1].split('/'));
-        segments.any(|(of_kind, own)| of_kind != own && !is_language(own))
+        segments.any(|(of_kind, own)| of_kind != own && !is_locale_segment(own))
     })
 }
 

@@ -73,12 +73,13 @@ pub fn note(kind: &str, pages: &[&Examined]) -> String {
 }
 
 /// The kind of the pages whose paths differ in the last segment only: `/categories/*` for `/categories/books`. None at the top of
-/// the site or of a language.
+/// the site, or of its part for one language or country.
 fn family(kind: &str) -> Option<String> {
     let (path, parameters) = kind.split_once('?').map_or((kind, None), |(path, names)| (path, Some(names)));
     let (path, slash) = path.strip_suffix('/').map_or((path, ""), |path| (path, "/"));
     let (parent, last) = path.rsplit_once('/')?;
-    let is_top = parent.is_empty() || parent.matches('/').count() == 1 && is_language(parent.trim_start_matches('/'));
+    let is_top =
+        parent.is_empty() || parent.matches('/').count() == 1 && is_locale_segment(parent.trim_start_matches('/'));
     if is_top || last.is_empty() || parent.contains('*') || kind.contains("{item}") {
         return None;
     }
@@ -86,8 +87,9 @@ fn family(kind: &str) -> Option<String> {
     Some(format!("{parent}/*{slash}{parameters}"))
 }
 
-/// Returns whether a segment is a language, such as `en` or `pt-br`.
-pub fn is_language(segment: &str) -> bool {
+/// Returns whether a segment of a path has the form of a language or a country, such as `en`, `pt-br` or `us`. Any two letters
+/// count: a list of languages would lack some of the countries.
+pub fn is_locale_segment(segment: &str) -> bool {
     let is_short = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
     segment.split(['-', '_']).all(is_short)
 }

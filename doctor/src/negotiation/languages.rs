@@ -192,7 +192,7 @@ fn alternates(page: &Page) -> Vec<String> {
     languages
 }
 
-/// Returns whether the value of a cookie is one of [`LANGUAGES`], or one with a region or a script, such as `de_DE` or `zh-hans`.
+/// Returns whether a value is one of [`LANGUAGES`], or one with a region or a script, such as `de_DE` or `zh-hans`.
 pub fn is_language(value: &str) -> bool {
     let is_region =
         |region: &str| [2, 4].contains(&region.len()) && region.bytes().all(|byte| byte.is_ascii_alphabetic());
