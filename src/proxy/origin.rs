@@ -28,6 +28,10 @@ use crate::{
 
 /// Timeout of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest body that is sent within `ORIGIN_TIMEOUT` even by a slow client, bytes.
+const SHORT_BODY: u64 = 1 << 20;
+/// The deadline of a request with a longer body, in units of `ORIGIN_TIMEOUT`: the deadline includes the upload.
+const UPLOAD_DEADLINES: u32 = 10;
 
 /// Sends a visitor's own request without edgefront's cookie, and with the `Edge-*` headers about the visitor.
 ///
@@ -210,10 +214,6 @@ async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Res
 async fn send_to_demo(_: &App, _: Request, _: Timestamp) -> Result<Response, Error> {
     Err(FetchError::Unreachable.into())
 }
-/// Longest body that is sent within `ORIGIN_TIMEOUT` even by a slow client, bytes.
-const SHORT_BODY: u64 = 1 << 20;
-/// The deadline of a request with a longer body, in units of `ORIGIN_TIMEOUT`: the deadline includes the upload.
-const UPLOAD_DEADLINES: u32 = 10;
 
 /// The deadline of a request to the origin.
 pub(super) fn deadline(request: &Request, timeout: Duration) -> Duration {

@@ -61,7 +61,7 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
     let now = app.clock.now();
     let method = request.method().clone();
     let path = request.uri().path();
-    let asked = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
+    let route = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
     // The home tier marks the changes of requests that pass the edge tier.
     let change = if app.home.is_none() { Change::begin(app, &request, now) } else { None };
     let has_cookies = request.headers().contains_key(header::COOKIE);
@@ -82,7 +82,7 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
         show_message(app, has_cookies, &mut answer.response);
     }
     answer.background.extend(flush(app, now));
-    event_log::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());
+    event_log::request(&method, route, &answer.response, || app.clock.now().since(now).as_millis());
     if method == Method::HEAD {
         drop_body(&mut answer);
     }

@@ -93,7 +93,7 @@ pub enum Reason {
     HomeDown,
 }
 
-/// The reasons that a response gives against its store.
+/// The reasons for which a response cannot be stored.
 const UNSTORABLE: [Reason; 14] = [
     Reason::NoItem,
     Reason::Parameters,

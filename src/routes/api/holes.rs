@@ -14,8 +14,8 @@ use crate::{
 
 /// `?page=/path` → `{selector: [html]}`: the elements that fill the holes of a page. The cookies of the page that has
 /// them come with it.
-/// Refuses a request of another site: the origin gets a request without `Sec-Fetch-Site` and `Origin`, so it could not refuse it
-/// itself.
+///
+/// Refuses a request of another site. The origin gets neither `Sec-Fetch-Site` nor `Origin`, so it cannot refuse such a request.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     if is_same_origin(request.uri(), request.headers()) == Some(false) {
         return Err(Problem::CrossOrigin);
