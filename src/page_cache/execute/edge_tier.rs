@@ -34,27 +34,28 @@ fn lacks_redis(response: &Response) -> bool {
 
 /// Asks the home tier for a page. The isolate's copy replaces the response if the home tier does not answer, or if
 /// neither Redis nor the origin answers the home tier.
-pub(super) async fn answer(page: Box<PageRequest>) -> Answer {
-    let app = page.visit.app.clone();
+pub(super) async fn answer(page_request: Box<PageRequest>) -> Answer {
+    let app = page_request.visit.app.clone();
     // An isolate of the home tier knows only the changes that passed through it.
-    let change = app.pages.last_change(page.key.hash(), page.visit.now);
-    let (method, headers) = (page.request.method(), page.request.headers());
+    let change = app.pages.last_change(page_request.key.hash(), page_request.visit.now);
+    let (method, headers) = (page_request.request.method(), page_request.request.headers());
     let is_get = *method == Method::GET;
-    if app.pages.must_confirm_unstorable(page.key.hash(), page.visit.now) {
+    if app.pages.must_confirm_unstorable(page_request.key.hash(), page_request.visit.now) {
         // An unsafe request voided the page in this isolate. By now, the home tier has voided the page in Redis.
-        app.pages.forget_unstorable(page.key.hash());
+        app.pages.forget_unstorable(page_request.key.hash());
     }
-    let held = if is_get { page.held().await } else { None };
-    let ask = is_get.then(|| EdgeAsk { held: held.as_ref().map(|page| page.render_number()), is_confirmation: false });
+    let held = if is_get { page_request.held().await } else { None };
+    let ask =
+        is_get.then(|| EdgeAsk { held: held.as_ref().map(|stored| stored.render_number()), is_confirmation: false });
     let epoch = app.pages.epoch(app.clock.now());
-    let mut request = RequestHead::of(&page.request).into_request();
+    let mut request = RequestHead::of(&page_request.request).into_request();
     if let Some(change) = change {
         request.extensions_mut().insert(change);
     }
     let stand_in = |reason| {
         let now = app.clock.now();
-        let copy = fallback(&page, &app)?;
-        page.visit.record(method, headers, copy.status, copy.item.as_ref());
+        let copy = fallback(&page_request, &app)?;
+        page_request.visit.record(method, headers, copy.status, copy.item.as_ref());
         Some(Answer::from(respond(&copy, method, headers, CacheStatus::fallback(&copy, now, reason), now)))
     };
     let response = match home::send(&app, request, ask).await {
@@ -72,18 +73,18 @@ pub(super) async fn answer(page: Box<PageRequest>) -> Answer {
     {
         return answer;
     }
-    let wanted = Wanted { selecting: &page.selecting, held: held.as_deref() };
-    let Some(stored) = handed_over.and_then(|response| take(&app, &response, &page.key, wanted, epoch)) else {
+    let wanted = Wanted { selecting: &page_request.selecting, held: held.as_deref() };
+    let Some(stored) = handed_over.and_then(|response| take(&app, &response, &page_request.key, wanted, epoch)) else {
         // The page did not arrive, or the tiers disagree about its form or variant. The edge tier asks for a finished
         // response.
-        return pass(&page.visit, page.request).await;
+        return pass(&page_request.visit, page_request.request).await;
     };
     let now = app.clock.now();
     let mut response = respond(&stored, method, headers, CacheStatus::hit(&stored, now), now);
     response.extensions_mut().insert(FromHome::default());
-    page.visit.record(method, headers, stored.status, stored.item.as_ref());
+    page_request.visit.record(method, headers, stored.status, stored.item.as_ref());
     let is_new = held.is_none_or(|held| held.render != stored.render);
-    Answer::from(response).followed_by(is_new.then(|| put_in_location(&app, &page.key, stored)))
+    Answer::from(response).followed_by(is_new.then(|| put_in_location(&app, &page_request.key, stored)))
 }
 
 /// Confirms a copy: asks the home tier if the copy is still the stored page. Replaces or drops a copy that is not.

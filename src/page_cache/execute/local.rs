@@ -85,23 +85,23 @@ pub fn put_in_location(app: &Rc<App>, key: &PageKey, page: Rc<StoredPage>) -> Ba
 
 /// Serves a copy while the circuit is open, so that the origin does not get the cache's load. The copy may have missed
 /// a purge. Without a copy the request is forwarded.
-pub async fn serve_without_redis(page: Box<PageRequest>) -> Answer {
-    let (app, now) = (page.visit.app.clone(), page.visit.now);
+pub async fn serve_without_redis(page_request: Box<PageRequest>) -> Answer {
+    let (app, now) = (page_request.visit.app.clone(), page_request.visit.now);
     let probe = app.circuit.state(now) == Circuit::Open { probe: true };
-    let answer = match fallback(&page, &app) {
-        Some(copy) => page.respond_with_fallback(&copy),
-        None => forward(page).await,
+    let answer = match fallback(&page_request, &app) {
+        Some(copy) => page_request.respond_with_fallback(&copy),
+        None => forward(page_request).await,
     };
     answer.followed_by(probe.then(|| probe_redis(app)))
 }
 
 /// Redis failed just now: the request is forwarded. If the origin fails, too, a copy replaces its response.
-pub async fn serve_after_redis_failed(page: Box<PageRequest>, error: &Error) -> Answer {
+pub async fn serve_after_redis_failed(page_request: Box<PageRequest>, error: &Error) -> Answer {
     log::warn!("page cache: {error}");
-    let (app, now) = (page.visit.app.clone(), page.visit.now);
-    let copy = fallback(&page, &app);
-    let head = RequestHead::of(&page.request);
-    let mut answer = forward(page).await;
+    let (app, now) = (page_request.visit.app.clone(), page_request.visit.now);
+    let copy = fallback(&page_request, &app);
+    let head = RequestHead::of(&page_request.request);
+    let mut answer = forward(page_request).await;
     if let Some(copy) = copy.filter(|_| is_failure(answer.response.status())) {
         let status = CacheStatus::fallback(&copy, now, Reason::RedisDown);
         answer.response = respond(&copy, &head.method, &head.headers, status, now);
@@ -109,20 +109,21 @@ pub async fn serve_after_redis_failed(page: Box<PageRequest>, error: &Error) -> 
     answer
 }
 
-async fn forward(page: Box<PageRequest>) -> Answer {
-    if page.directives.only_if_cached() {
-        return page.gateway_timeout(None, CacheStatus::bypass(Reason::RedisDown));
+async fn forward(page_request: Box<PageRequest>) -> Answer {
+    if page_request.directives.only_if_cached() {
+        return page_request.gateway_timeout(None, CacheStatus::bypass(Reason::RedisDown));
     }
-    let visitor = VisitorContext::without_redis(&page.visit);
-    bypass::forward(&page.visit, Reason::RedisDown, visitor, page.request, None).await
+    let visitor = VisitorContext::without_redis(&page_request.visit);
+    bypass::forward(&page_request.visit, Reason::RedisDown, visitor, page_request.request, None).await
 }
 
 /// The copy that may answer the request while Redis is down.
-pub fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
-    let now = page.visit.now;
-    let copy = app.pages.fallback(page.key.hash(), &page.selecting, now)?;
-    let is_usable = copy.is_fresh(now) || page.directives.allows_on_error(&copy.state(now), false);
-    Some(copy).filter(|copy| copy.may_be_served_to(&page.cookies) && page.is_reused(copy, now) && is_usable)
+pub fn fallback(page_request: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
+    let now = page_request.visit.now;
+    let copy = app.pages.fallback(page_request.key.hash(), &page_request.selecting, now)?;
+    let is_usable = copy.is_fresh(now) || page_request.directives.allows_on_error(&copy.state(now), false);
+    Some(copy)
+        .filter(|copy| copy.may_be_served_to(&page_request.cookies) && page_request.is_reused(copy, now) && is_usable)
 }
 
 impl PageRequest {

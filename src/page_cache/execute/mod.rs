@@ -141,14 +141,15 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         return answer.followed_by(confirm);
     }
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
-    let page = Box::new(PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request });
+    let page_request =
+        Box::new(PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request });
     if is_edge {
-        return edge_tier::answer(page).await;
+        return edge_tier::answer(page_request).await;
     }
     match step {
-        FirstStep::Bypass(reason) => page.bypass_without_lookup(reason).await,
-        FirstStep::WithoutRedis => local::serve_without_redis(page).await,
-        FirstStep::ServeLocal | FirstStep::LookUp => page.answer_after_lookup().await,
+        FirstStep::Bypass(reason) => page_request.bypass_without_lookup(reason).await,
+        FirstStep::WithoutRedis => local::serve_without_redis(page_request).await,
+        FirstStep::ServeLocal | FirstStep::LookUp => page_request.answer_after_lookup().await,
     }
 }
 

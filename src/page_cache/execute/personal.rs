@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// Forwards the visitor's own request. A response that claims to be shared is rendered for everybody afterwards.
-pub async fn render(page: Box<PageRequest>, found: Found, miss: Miss) -> Answer {
-    let class = page.class(&found.lookup.vary);
-    let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = *page;
+pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) -> Answer {
+    let class = page_request.class(&found.lookup.vary);
+    let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = *page_request;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     let stored = found.lookup.page.map(Rc::<StoredPage>::from);
     // Popularity must not admit a response to another spelling or to one visitor.

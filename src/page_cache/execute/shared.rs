@@ -34,23 +34,24 @@ use crate::{
 };
 
 /// Renders the page. The holder of the lease stores it.
-pub async fn render(page: Box<PageRequest>, found: Found, miss: Miss) -> Answer {
-    let app = page.visit.app.clone();
+pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) -> Answer {
+    let app = page_request.visit.app.clone();
     let Found { lookup: LookupResult { page: stored, lease, vary, state, .. }, session, .. } = found;
-    let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
-    let class = page.class(&vary);
+    let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page_request.visit.now);
+    let class = page_request.class(&vary);
     let is_known = state == PageState::Shared;
-    let guard =
-        lease.as_ref().map(|_| app.pages.renders.start(page.key.hash(), page.visit.now + app.config.origin.timeout));
-    let accepts_gzip = miss.popularity.is_err() && stored.is_none() && accepts_gzip(page.request.headers());
+    let guard = lease
+        .as_ref()
+        .map(|_| app.pages.renders.start(page_request.key.hash(), page_request.visit.now + app.config.origin.timeout));
+    let accepts_gzip = miss.popularity.is_err() && stored.is_none() && accepts_gzip(page_request.request.headers());
     let request = RenderRequest {
-        key: &page.key,
-        selecting: &page.selecting,
+        key: &page_request.key,
+        selecting: &page_request.selecting,
         sent: (is_known || miss.popularity.is_ok()).then_some(vary),
         stored: stored.as_deref(),
         popularity: miss.popularity,
         stamp: lease.as_ref().map_or(0, Lease::stamp),
-        no_cache: page.directives.is_reload(),
+        no_cache: page_request.directives.is_reload(),
         in_background: false,
         accepts_gzip,
     };
@@ -60,27 +61,36 @@ pub async fn render(page: Box<PageRequest>, found: Found, miss: Miss) -> Answer 
     let failed = outcome.as_ref().map_or(true, RenderOutcome::is_failure);
     if failed {
         let disconnected = outcome.is_err();
-        let allows = |stored: &StoredPage| page.directives.allows_on_error(&stored.state(now), disconnected);
+        let allows = |stored: &StoredPage| page_request.directives.allows_on_error(&stored.state(now), disconnected);
         if let Some(stored) = stored.filter(|stored| allows(stored)) {
-            app.pages.note_failure(page.key.hash(), now);
+            app.pages.note_failure(page_request.key.hash(), now);
             let why = if matches!(outcome, Err(Error::Busy)) { Reason::Busy } else { Reason::OriginDown };
-            let answer = page.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
+            let answer = page_request.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
             return answer.followed_by(lease.map(|lease| release(&app, lease)));
         }
     }
-    let render =
-        SharedRender { page, lease, guard, miss, now, sent, was_compressed: accepts_gzip, others_have_page, class };
+    let render = SharedRender {
+        page_request,
+        lease,
+        guard,
+        miss,
+        now,
+        sent,
+        was_compressed: accepts_gzip,
+        others_have_page,
+        class,
+    };
     let asks_for_visitor =
         outcome.as_ref().is_ok_and(RenderOutcome::is_refusal) && app.pages.refusals.may_ask_for_visitor(now);
     if failed && !asks_for_visitor {
-        app.pages.note_failure(render.page.key.hash(), now);
+        app.pages.note_failure(render.page_request.key.hash(), now);
     }
     let unstorable = match outcome {
-        Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
+        Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page_request.cookies) => {
             return Box::pin(render.forward_personally(Some(*page), session)).await;
         }
         Ok(RenderOutcome::Complete { page, not_modified }) => return render.complete(*page, not_modified),
-        Ok(RenderOutcome::Streaming { response, page }) if !page.may_be_served_to(&render.page.cookies) => {
+        Ok(RenderOutcome::Streaming { response, page }) if !page.may_be_served_to(&render.page_request.cookies) => {
             // Ends the origin's connection and the copy.
             drop((response, page));
             return Box::pin(render.forward_personally(None, session)).await;
@@ -106,7 +116,7 @@ pub async fn render(page: Box<PageRequest>, found: Found, miss: Miss) -> Answer 
 
 /// A render that has ended, with all data for its response.
 struct SharedRender {
-    page: Box<PageRequest>,
+    page_request: Box<PageRequest>,
     lease: Option<Lease>,
     /// Dropped when the page is stored: waiting requests of the isolate then find the page.
     guard: Option<RenderGuard>,
@@ -133,17 +143,17 @@ impl SharedRender {
     /// Answers with the page and stores it afterwards.
     fn complete(self, page: StoredPage, not_modified: bool) -> Answer {
         let status = self.status(not_modified.then_some(StatusCode::NOT_MODIFIED));
-        let answer = self.page.respond_with(&page, status, self.now);
-        answer.followed_by(storing(self.page.visit.app, self.lease, self.guard, page))
+        let answer = self.page_request.respond_with(&page, status, self.now);
+        answer.followed_by(storing(self.page_request.visit.app, self.lease, self.guard, page))
     }
 
     /// Forwards the visitor's own request, and stores the page for others. This visitor may not get the page: unlike the
     /// page that was stored before, it is not declared shared, or has no holes. `rendered`: the page if it is whole.
     async fn forward_personally(self, rendered: Option<StoredPage>, session: Option<Session>) -> Answer {
         let status = CacheStatus::not_stored(self.miss.reason, Reason::Cookie);
-        let Self { page, lease, guard, .. } = self;
-        let app = page.visit.app.clone();
-        let answer = page.forward(session, status).await;
+        let Self { page_request, lease, guard, .. } = self;
+        let app = page_request.visit.app.clone();
+        let answer = page_request.forward(session, status).await;
         answer.followed_by(match rendered {
             Some(rendered) => storing(app, lease, guard, rendered),
             None => lease.map(|lease| release(&app, lease)),
@@ -153,10 +163,10 @@ impl SharedRender {
     /// Streams the body to the visitor and stores the copy afterwards.
     fn stream(self, mut response: Response, page: StreamingPage) -> Answer {
         self.status(None).append_to(&mut response);
-        let PageRequest { visit, request, .. } = &*self.page;
+        let PageRequest { visit, request, .. } = &*self.page_request;
         visit.record(request.method(), request.headers(), response.status(), page.item());
-        let Self { page: request, guard, others_have_page, .. } = self;
-        let PageRequest { visit, key, .. } = *request;
+        let Self { page_request, guard, others_have_page, .. } = self;
+        let PageRequest { visit, key, .. } = *page_request;
         let app = visit.app;
         let background = self.lease.map(|lease| -> BackgroundTask {
             Box::pin(async move {
@@ -176,8 +186,8 @@ impl SharedRender {
     /// Answers with the origin's server error.
     async fn finish_failed(self, unstorable: UnstorableResponse) -> Answer {
         let status = self.not_stored_status(unstorable.why.reason);
-        let answer = self.page.pass_on(*unstorable.response, unstorable.directives, status).await;
-        answer.followed_by(self.lease.map(|lease| release(&self.page.visit.app, lease)))
+        let answer = self.page_request.pass_on(*unstorable.response, unstorable.directives, status).await;
+        answer.followed_by(self.lease.map(|lease| release(&self.page_request.visit.app, lease)))
     }
 
     /// Answers with a response that cannot be stored, or forwards the visitor's own request if the visitor
@@ -190,9 +200,9 @@ impl SharedRender {
         let status = self.not_stored_status(why.reason);
         let ended = self.end_unstorable(*why, response.status());
         let answer = if needs_own_response {
-            self.page.forward(session, status).await
+            self.page_request.forward(session, status).await
         } else {
-            self.page.pass_on(*response, directives, status).await
+            self.page_request.pass_on(*response, directives, status).await
         };
         answer.followed_by(ended)
     }
@@ -202,14 +212,15 @@ impl SharedRender {
     /// shared for a while. A server error must occur twice for that, because it may be an accident.
     async fn ask_for_visitor(mut self, why: Unstorable, status: StatusCode, session: Option<Session>) -> Answer {
         let mut own_status = status;
-        let request = std::mem::replace(&mut self.page.request, Request::new(Body::Empty));
+        let request = std::mem::replace(&mut self.page_request.request, Request::new(Body::Empty));
         let mut observe = |response: &mut Response, _: &OriginDirectives| {
             own_status = response.status();
             let reason = if is_refusal(own_status) { why.reason } else { Reason::Refused };
             self.not_stored_status(reason).append_to(response);
         };
-        let answer = proxy::forward(&self.page.visit, session.into(), request, &mut observe).await;
-        let (pages, hash, now) = (&self.page.visit.app.pages, self.page.key.hash(), self.page.visit.app.clock.now());
+        let answer = proxy::forward(&self.page_request.visit, session.into(), request, &mut observe).await;
+        let (pages, hash, now) =
+            (&self.page_request.visit.app.pages, self.page_request.key.hash(), self.page_request.visit.app.clock.now());
         let had_failed = pages.has_failed(hash, now);
         if is_failure(status) {
             pages.note_failure(hash, now);
@@ -228,14 +239,14 @@ impl SharedRender {
         let ended = if leaves_note {
             self.end_unstorable(why, status)
         } else {
-            self.lease.map(|lease| release(&self.page.visit.app, lease))
+            self.lease.map(|lease| release(&self.page_request.visit.app, lease))
         };
         answer.followed_by(ended)
     }
 
     /// Leaves the note that [`FollowUp`] demands after a response with `status`. The task does the rest after the answer.
     fn end_unstorable(&mut self, why: Unstorable, status: StatusCode) -> Option<BackgroundTask> {
-        let PageRequest { visit, key, selecting, .. } = &*self.page;
+        let PageRequest { visit, key, selecting, .. } = &*self.page_request;
         let (app, now) = (visit.app.clone(), visit.now);
         let is_of_one_client = self.others_have_page || selecting.may_cause(status);
         let follow_up = FollowUp::of(why.reason, self.was_compressed, is_of_one_client);
@@ -263,15 +274,15 @@ impl SharedRender {
     /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes and ranges.
     fn needs_own_response(&self, unstorable: &UnstorableResponse, has_user: bool) -> bool {
         let UnstorableResponse { response, directives, why } = unstorable;
-        let page = &self.page;
+        let page_request = &self.page_request;
         let (headers, lacks_room) = (response.headers(), why.reason.lacks_room());
-        let has_holes = || page.visit.app.config.page.holes.of_path(page.key.path()).next().is_some();
-        (page.has_personal_headers || has_user) && (!lacks_room || has_holes())
-            || !lacks_room && page.selecting.varies_on_unsent(headers, self.sent.as_ref())
-            || page.cookies.refuses_html && is_html(headers)
+        let has_holes = || page_request.visit.app.config.page.holes.of_path(page_request.key.path()).next().is_some();
+        (page_request.has_personal_headers || has_user) && (!lacks_room || has_holes())
+            || !lacks_room && page_request.selecting.varies_on_unsent(headers, self.sent.as_ref())
+            || page_request.cookies.refuses_html && is_html(headers)
             || response.status() == StatusCode::NOT_MODIFIED
             // Players of videos give up after a whole 200.
-            || page.request.headers().contains_key(header::RANGE)
+            || page_request.request.headers().contains_key(header::RANGE)
             // The visitor's own request does not announce ESI, so the origin fills the page.
             || why.reason == Reason::Esi
             // A compressed page cannot be scanned for fragments.
@@ -280,10 +291,10 @@ impl SharedRender {
 
     /// Answers with an error: the origin sent no response, or there is no room for the page.
     fn fail(self, error: &Error) -> Answer {
-        let mut response = failure(&self.page.visit.app, error, self.page.request.headers());
+        let mut response = failure(&self.page_request.visit.app, error, self.page_request.request.headers());
         let reason = if *error == Error::Busy { Reason::Busy } else { Reason::OriginDown };
         CacheStatus::not_stored(self.miss.reason, reason).append_to(&mut response);
-        Answer::from(response).followed_by(self.lease.map(|lease| release(&self.page.visit.app, lease)))
+        Answer::from(response).followed_by(self.lease.map(|lease| release(&self.page_request.visit.app, lease)))
     }
 
     /// A page that only lacks popularity is no miss: it bypasses the cache.
