@@ -82,12 +82,28 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     ];
     let skipped_modules = skipped_modules.into_iter().filter_map(|(skip, module)| skip.then_some(module));
     let cargo_test = skip_modules(&skipped_modules.collect::<Vec<_>>(), arguments.cargo_test);
-    let mut summary = Summary::default();
-    let mut has_succeeded = true;
+    let (summary, has_succeeded) = run_suites(selections, &cargo_test, &environment).await?;
+
+    let names = arguments.cluster.then(|| fs::read_to_string(CLUSTER_TESTS).unwrap_or_default());
+    let clusters = names.as_deref().map(cluster_summary).unwrap_or_default();
+    let no_browser = if chromium.is_some() { "" } else { NO_BROWSER };
+    let no_python = if schemathesis.is_some() { "" } else { NO_PYTHON };
+    print_summary(&summary, has_succeeded, &[&clusters, no_browser, no_python].concat());
+    if has_succeeded { Ok(()) } else { Err(Failure::already_printed()) }
+}
+
+/// Runs the tests of each selection of packages. Returns false beside the totals if a suite failed, did not compile or did
+/// not finish.
+async fn run_suites(
+    selections: &[&[&str]],
+    cargo_test: &[OsString],
+    environment: &[(&str, OsString)],
+) -> Result<(Summary, bool), Failure> {
+    let (mut summary, mut has_succeeded) = (Summary::default(), true);
     for packages in selections {
         let mut cargo = Command::new("cargo");
         // A failed suite must not keep the others from running.
-        cargo.args(["test", "--no-fail-fast"]).args(*packages).args(&cargo_test).envs(environment.iter().cloned());
+        cargo.args(["test", "--no-fail-fast"]).args(*packages).args(cargo_test).envs(environment.iter().cloned());
         let mut group = ProcessGroup::start(cargo)?;
         while let Some(line) = group.next_line().await {
             println!("{line}");
@@ -95,6 +111,11 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
         }
         has_succeeded &= group.wait().await.is_ok_and(|status| status.success());
     }
+    Ok((summary, has_succeeded))
+}
+
+/// Prints the suites, the failures and the totals. `notes` ends the last line.
+fn print_summary(summary: &Summary, has_succeeded: bool, notes: &str) {
     println!();
     for suite in &summary.suites {
         println!("{:>5} passed, {} failed  {}", suite.passed, suite.failed, suite.name);
@@ -106,12 +127,7 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     // A suite that does not compile or is killed reports no failed test.
     let is_incomplete = !has_succeeded && failed == 0;
     let incomplete = if is_incomplete { ", and a suite did not compile or did not finish" } else { "" };
-    let no_browser = if chromium.is_some() { "" } else { NO_BROWSER };
-    let no_python = if schemathesis.is_some() { "" } else { NO_PYTHON };
-    let names = arguments.cluster.then(|| fs::read_to_string(CLUSTER_TESTS).unwrap_or_default());
-    let clusters = names.as_deref().map(cluster_summary).unwrap_or_default();
-    println!("{passed} passed, {failed} failed{incomplete}{clusters}{no_browser}{no_python}");
-    if has_succeeded { Ok(()) } else { Err(Failure::already_printed()) }
+    println!("{passed} passed, {failed} failed{incomplete}{notes}");
 }
 
 /// The packages of each run of cargo. Cargo compiles a dependency once for all packages of a run, with the features of all
