@@ -34,16 +34,16 @@ fn check<M: Protocol<State: Eq>>() {
 }
 
 #[test]
-fn sessions() {
+fn the_model_of_sessions_holds_and_needs_each_rule() {
     check::<Sessions>();
 }
 
 #[test]
-fn flash() {
+fn the_model_of_flash_sales_holds_and_needs_each_rule() {
     check::<Flash>();
 }
 
 #[test]
-fn pages() {
+fn the_model_of_pages_holds_and_needs_each_rule() {
     check::<Pages>();
 }

@@ -130,7 +130,7 @@ async fn visit(shop: &Shop, cookie: &str, item: u32) -> String {
 }
 
 #[tokio::test]
-async fn a_page_hit() {
+async fn a_page_hit_stays_within_its_cost() {
     let (mut counted, shop) = shop("0").await;
     rank(&shop).await;
     for item in 0..VISITS {
@@ -154,7 +154,7 @@ async fn a_page_hit() {
 }
 
 #[tokio::test]
-async fn a_cold_page() {
+async fn a_cold_page_stays_within_its_cost() {
     let (mut counted, shop) = shop("5").await;
     rank(&shop).await;
     let app = shop.store.app(&[]);
@@ -190,7 +190,7 @@ async fn a_cold_page() {
 }
 
 #[tokio::test]
-async fn a_dynamic_page() {
+async fn a_dynamic_page_stays_within_its_cost() {
     let (mut counted, shop) = shop("5").await;
     shop.origin.answer(Reply::html("<p>Yours").header("cache-control", "private"));
     let app = shop.store.app(&[]);
@@ -219,7 +219,7 @@ async fn a_dynamic_page() {
 }
 
 #[tokio::test]
-async fn a_flash_reservation() {
+async fn a_flash_reservation_stays_within_its_cost() {
     let (mut counted, store) = Counted::store().await;
     let app = store.app(&[]);
     let now = app.clock.now();
@@ -243,7 +243,7 @@ async fn a_flash_reservation() {
 }
 
 #[tokio::test]
-async fn a_cart_write_and_a_session_check() {
+async fn a_cart_write_and_a_session_check_stay_within_their_cost() {
     let (mut counted, shop) = shop("5").await;
     let app = shop.store.app(&[]);
     let (_, cookie) = log_in(&shop.store, &app, "ada").await;
@@ -296,7 +296,7 @@ async fn idle_crons_a_month() {
 }
 
 #[tokio::test]
-async fn a_row_refresh() {
+async fn a_row_refresh_stays_within_its_cost() {
     // A cron refreshes rows with a period of 5 s twelve times, and each other one once.
     for (rows, period, limit) in [(1, 5.0, 4.5), (10, 5.0, 1.4), (1, 60.0, 10.0), (10, 60.0, 2.0)] {
         let (mut counted, store) = Counted::store().await;
@@ -322,7 +322,7 @@ async fn a_row_refresh() {
 }
 
 #[tokio::test]
-async fn an_open_dashboard_a_minute() {
+async fn an_open_dashboard_stays_within_its_cost() {
     let (mut counted, store) = Counted::store().await;
     let shop = Shop::native_on(store, &[("ROWS_URL", "{origin}/rows")]);
     rank(&shop).await;

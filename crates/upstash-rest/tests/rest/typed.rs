@@ -22,7 +22,7 @@ macro_rules! run {
 }
 
 #[tokio::test]
-async fn strings() {
+async fn commands_of_strings_reply_with_their_types() {
     let db = Database::new().await;
     assert_eq!(run!(db, cmd::get("s")), None);
     run!(db, cmd::set("s", "v"));
@@ -44,7 +44,7 @@ async fn strings() {
 }
 
 #[tokio::test]
-async fn hashes() {
+async fn commands_of_hashes_reply_with_their_types() {
     let db = Database::new().await;
     assert_eq!(run!(db, cmd::hset("h", [("a", "1"), ("b", "2")])), 2);
     assert_eq!(run!(db, cmd::hset("h", [("a", "7")])), 0);
@@ -61,7 +61,7 @@ async fn hashes() {
 }
 
 #[tokio::test]
-async fn lists() {
+async fn commands_of_lists_reply_with_their_types() {
     let db = Database::new().await;
     assert_eq!((run!(db, cmd::rpush("l", ["b", "c"])), run!(db, cmd::lpush("l", ["a"]))), (2, 3));
     assert_eq!(run!(db, cmd::lrange("l", 0, -1)), [bytes("a"), bytes("b"), bytes("c")]);
@@ -76,7 +76,7 @@ async fn lists() {
 }
 
 #[tokio::test]
-async fn sets() {
+async fn commands_of_sets_reply_with_their_types() {
     let db = Database::new().await;
     assert_eq!(run!(db, cmd::sadd("s", ["a", "b", "a"])), 2);
     assert!(run!(db, cmd::sismember("s", "a")) && !run!(db, cmd::sismember("s", "x")));
@@ -87,7 +87,7 @@ async fn sets() {
 }
 
 #[tokio::test]
-async fn sorted_sets() {
+async fn commands_of_sorted_sets_reply_with_their_types() {
     let db = Database::new().await;
     assert_eq!(run!(db, cmd::zadd("z", [(1.5, "a"), (2.0, "b"), (f64::INFINITY, "c")])), 3);
     assert_eq!(run!(db, cmd::zrange("z", 0, 1)), [bytes("a"), bytes("b")]);
@@ -109,7 +109,7 @@ async fn sorted_sets() {
 }
 
 #[tokio::test]
-async fn streams() {
+async fn commands_of_streams_reply_with_their_types() {
     let db = Database::new().await;
     let first = run!(db, cmd::xadd("x", [("a", "1"), ("b", "2")]));
     let second = run!(db, cmd::xadd("x", [("c", "3")]));
@@ -122,7 +122,7 @@ async fn streams() {
 }
 
 #[tokio::test]
-async fn keys() {
+async fn commands_of_keys_reply_with_their_types() {
     let db = Database::new().await;
     assert_eq!(run!(db, cmd::ping()), "PONG");
     run!(db, cmd::mset([("a", "1"), ("b", "2")]));

@@ -287,7 +287,7 @@ async fn judge(shop: &Shop, fault: Fault, action: Action, number: usize) -> Stri
 }
 
 #[tokio::test]
-async fn the_database_fails() {
+async fn database_faults_have_the_documented_results() {
     let variables = [("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("ROW_MEMORY", "0"), ("FLASH_HOLD", "3600")];
     let shop = Shop::workerd(&variables).await;
     let sale = format!("/rows/{SALE}/schedule");

@@ -154,17 +154,17 @@ const SHARDS: [(&str, Trouble); 8] = [
 ];
 
 #[tokio::test]
-async fn redis_fails_for_a_while() {
+async fn lasting_redis_faults_have_the_documented_results() {
     tried("redis", Layout::Book, &REDIS).await;
 }
 
 #[tokio::test]
-async fn redis_fails_once() {
+async fn single_redis_faults_have_the_documented_results() {
     tried("once", Layout::Book, &ONCE).await;
 }
 
 #[tokio::test]
-async fn the_origin_fails() {
+async fn origin_faults_have_the_documented_results() {
     tried("origin", Layout::Book, &ORIGIN).await;
 }
 
@@ -176,12 +176,12 @@ const CLUSTER: [(&str, Trouble); 4] = [
 ];
 
 #[tokio::test]
-async fn a_cluster_fails() {
+async fn faults_of_a_cluster_have_the_documented_results() {
     tried("cluster", Layout::Cluster, &CLUSTER).await;
 }
 
 #[tokio::test]
-async fn redis_fails_in_the_sharded_layout() {
+async fn faults_in_the_sharded_layout_have_the_documented_results() {
     tried("shards", Layout::Shards, &SHARDS).await;
 }
 
