@@ -24,10 +24,12 @@
 //! | `/subscribe/…`, `/psubscribe/…`, `/monitor` with `Accept: text/event-stream` | server-sent events; the full token only |
 //! | `#!lua flags=allow-key-locking` | taken out before the server sees it; the script keeps its own SHA |
 //!
-//! In front of a Redis Cluster (`redis://…?cluster`) there are three differences. The parts of a pipeline that belong
-//! to different servers run concurrently. The keys of a command, a script or a transaction must be in one slot
-//! (`CROSSSLOT`). There is no SCAN. DBSIZE, KEYS, FLUSHALL and SCRIPT ask all servers. edgefront needs `SHARDS` > 1
-//! there. A stream is connected to one server, and there is no MONITOR.
+//! A Redis Cluster (`redis://…?cluster`) differs in these points:
+//!
+//! - The parts of a pipeline that belong to different servers run concurrently.
+//! - The keys of a command, a script or a transaction must be in one slot (`CROSSSLOT`), so edgefront needs `SHARDS` > 1.
+//! - DBSIZE, KEYS, FLUSHALL and SCRIPT ask all servers. There is no SCAN.
+//! - A stream is connected to one server, and there is no MONITOR.
 //!
 //! | refused | answer |
 //! |---|---|
