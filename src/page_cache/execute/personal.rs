@@ -17,11 +17,13 @@ use crate::{
         key::PageKey,
         lookup::{Lease, PageState},
         policy::{Reason, freshness::Popularity, is_failure},
+        selecting::{RequestClass, SelectingHeaders},
         stored_page::StoredPage,
     },
     ports::{
         answer::{Answer, BackgroundTask},
         fetch::Response,
+        time::Timestamp,
     },
     proxy::{self, OriginDirectives},
 };
@@ -32,61 +34,29 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = *page_request;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     let stored = found.lookup.page.map(Rc::<StoredPage>::from);
-    // Popularity must not admit a response to another spelling or to one visitor.
-    let limited =
-        |popularity: Popularity| popularity.and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
     let is_get = request.method() == Method::GET;
-    let mut shareable = Err(Reason::Status);
-    let mut is_for_others = false;
-    let mut own = None;
-    let mut observe = |response: &mut Response, directives: &OriginDirectives| {
-        let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
-        let heuristic = heuristic(&app.config.page, &key, popularity);
-        shareable = check_shareable(response, directives, &heuristic, &selecting, now);
-        is_for_others = match shareable {
-            Ok(()) => true,
-            // The origin states no freshness: a popular page is rendered for the visitors without such cookies. A page that varies
-            // on a header which only this request has could not be stored.
-            Err(Reason::Cookie) => selecting.check_vary(response.headers()).is_ok(),
-            Err(_) => false,
-        };
-        own = (is_for_others && has_personal_headers).then(|| OwnHead::of(response, class.clone()));
-        let status = match shareable {
-            Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
-                CacheStatus::not_stored(miss.reason, Reason::SetCookie)
-            }
-            Ok(()) => CacheStatus::not_stored(miss.reason, Reason::Personal),
-            Err(reason) if Err(reason) == popularity => CacheStatus::bypass(reason),
-            Err(reason) => CacheStatus::not_stored(miss.reason, reason),
-        };
-        status.append_to(response);
-    };
+    let render = PersonalRender { app, key, selecting, miss, class, has_personal_headers, now };
+    let mut own = OwnResponse { shareable: Err(Reason::Status), is_for_others: false, head: None };
+    let mut observe = |response: &mut Response, directives: &OriginDirectives| own = render.judge(response, directives);
     let forward = Box::pin(proxy::forward(&visit, found.session.into(), request, &mut observe));
     let may_render = lease.is_some() || found.is_near;
-    let Forwarded { answer, lease, released } = with_lease(&app, lease, forward).await;
+    let Forwarded { answer, lease, released } = with_lease(&render.app, lease, forward).await;
     let failed = is_failure(answer.response.status());
-    if let Err(reason) = shareable
+    if let Err(reason) = own.shareable
         && !failed
     {
-        if reason == Reason::Vary {
-            app.pages.note_unstorable_for(&class, now);
-        }
-        // A page that was stored before is shared for other visitors.
-        if reason.is_lasting() && found.lookup.state == PageState::Unknown {
-            app.pages.note_unstorable_personal(key.hash(), reason, now);
-        } else if reason == Reason::Unpopular && !has_personal_headers {
-            app.pages.note_unpopular(key.hash(), now);
-        }
+        render.note_unshareable(reason, found.lookup.state);
     }
+    let PersonalRender { app, key, selecting, class, .. } = render;
     // A fresh page whose visitor reloads it is not rendered twice.
     let is_stale = stored.as_ref().is_none_or(|stored| !stored.is_fresh(now));
-    let is_noted = own.is_some() && app.pages.is_unstorable_for(&class, now);
-    let renders_again = may_render && is_for_others && is_get && key.is_exact() && !failed && is_stale && !is_noted;
+    let is_noted = own.head.is_some() && app.pages.is_unstorable_for(&class, now);
+    let renders_again = may_render && own.is_for_others && is_get && key.is_exact() && !failed && is_stale && !is_noted;
     let ended: Option<BackgroundTask> = match (lease, renders_again) {
         (Some(lease), false) => Some(release(&app, lease)),
         (None, false) => released,
         (lease, true) => {
-            let render = BackgroundRender { app, key, selecting, popularity: miss.popularity, own };
+            let render = BackgroundRender { app, key, selecting, popularity: miss.popularity, own: own.head };
             Some(match lease {
                 Some(lease) => render.run(lease, stored),
                 None => Box::pin(async move {
@@ -99,6 +69,72 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
         }
     };
     answer.followed_by(ended)
+}
+
+/// A render for one visitor: all data for the judgement of its response.
+struct PersonalRender {
+    app: Rc<App>,
+    key: PageKey,
+    selecting: SelectingHeaders,
+    miss: Miss,
+    /// The class of the request.
+    class: RequestClass,
+    has_personal_headers: bool,
+    now: Timestamp,
+}
+
+/// The judgement of a visitor's own response.
+struct OwnResponse {
+    /// See [`check_shareable`].
+    shareable: Result<(), Reason>,
+    /// The page can be rendered for other visitors.
+    is_for_others: bool,
+    /// See [`BackgroundRender::own`].
+    head: Option<OwnHead>,
+}
+
+impl PersonalRender {
+    /// Judges the origin's response, and adds its `Cache-Status`.
+    fn judge(&self, response: &mut Response, directives: &OriginDirectives) -> OwnResponse {
+        let Self { app, key, selecting, miss, now, .. } = self;
+        // Popularity must not admit a response to another spelling or to one visitor.
+        let popularity = learn_item(app, key, miss.popularity, response.status(), directives)
+            .and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
+        let heuristic = heuristic(&app.config.page, key, popularity);
+        let shareable = check_shareable(response, directives, &heuristic, selecting, *now);
+        let is_for_others = match shareable {
+            Ok(()) => true,
+            // The origin states no freshness: a popular page is rendered for the visitors without such cookies. A page that varies
+            // on a header which only this request has could not be stored.
+            Err(Reason::Cookie) => selecting.check_vary(response.headers()).is_ok(),
+            Err(_) => false,
+        };
+        let head = (is_for_others && self.has_personal_headers).then(|| OwnHead::of(response, self.class.clone()));
+        let status = match shareable {
+            Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
+                CacheStatus::not_stored(miss.reason, Reason::SetCookie)
+            }
+            Ok(()) => CacheStatus::not_stored(miss.reason, Reason::Personal),
+            Err(reason) if Err(reason) == popularity => CacheStatus::bypass(reason),
+            Err(reason) => CacheStatus::not_stored(miss.reason, reason),
+        };
+        status.append_to(response);
+        OwnResponse { shareable, is_for_others, head }
+    }
+
+    /// Leaves notes about a response that cannot be shared, so that other requests do not look the page up in vain.
+    fn note_unshareable(&self, reason: Reason, state: PageState) {
+        let (pages, hash) = (&self.app.pages, self.key.hash());
+        if reason == Reason::Vary {
+            pages.note_unstorable_for(&self.class, self.now);
+        }
+        // A page that was stored before is shared for other visitors.
+        if reason.is_lasting() && state == PageState::Unknown {
+            pages.note_unstorable_personal(hash, reason, self.now);
+        } else if reason == Reason::Unpopular && !self.has_personal_headers {
+            pages.note_unpopular(hash, self.now);
+        }
+    }
 }
 
 /// Time for which a personal render keeps the lease.
