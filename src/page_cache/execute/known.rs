@@ -2,11 +2,11 @@
 
 use http::{Method, header};
 
-use super::{Found, PageRequest};
+use super::{Found, PageRequest, wait::RenderWait};
 use crate::{
     page_cache::{
         admission::popularity_of_page,
-        decide::{Known, Waited},
+        decide::Known,
         lookup::LookupResult,
         policy::{
             Reuse, VaryFields,
@@ -19,15 +19,8 @@ use crate::{
 };
 
 impl PageRequest {
-    /// The facts for [`next_step`](crate::page_cache::decide::next_step). `first_render`: the render of the stored page
-    /// when the wait began.
-    pub(super) fn known(
-        &self,
-        found: &Found,
-        wait: Option<Waited>,
-        first_render: Option<u64>,
-        now: Timestamp,
-    ) -> Known {
+    /// The facts for [`next_step`](crate::page_cache::decide::next_step).
+    pub(super) fn known(&self, found: &Found, wait: &RenderWait, now: Timestamp) -> Known {
         let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
         let allowed = lookup.page.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
         let stored = allowed.map(|page| page.state(now));
@@ -36,7 +29,7 @@ impl PageRequest {
         let varies_on_withheld = !lookup.vary.is_empty() && self.selecting.variant(&lookup.vary).is_none();
         let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
         // Requests that reload a page at the same time share one render (RFC 9111 §4: collapsed requests).
-        let is_of_wait = |page: &StoredPage| first_render.is_some_and(|first| first != page.render_number());
+        let is_of_wait = |page: &StoredPage| wait.first_render.is_some_and(|first| first != page.render_number());
         let is_rendered_anew = allowed.is_some_and(|page| is_of_wait(page) && page.is_fresh(now));
         let reuse = |stored| if is_rendered_anew { Reuse::Fresh } else { self.directives.reuse(stored) };
         let reuse = stored.as_ref().map(reuse);
@@ -65,7 +58,7 @@ impl PageRequest {
                 && allowed.is_some_and(|page| is_never_fresh(&page.headers, self.key.is_at_shared_path())),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
-            wait,
+            wait: wait.waited,
         }
     }
 

@@ -16,6 +16,7 @@
 //! - `explain`: the decision for a URL, for operators.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 //! - `tokens`: the visitor's tokens in unsafe requests, in place of the placeholders of stored pages.
+//! - `wait`: the wait of a request for the render of another request.
 
 mod background;
 mod bypass;
@@ -33,6 +34,7 @@ mod personal;
 pub mod render;
 mod shared;
 mod tokens;
+mod wait;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};
 
@@ -41,6 +43,7 @@ use http::{HeaderValue, StatusCode, header};
 use self::{
     background::{BackgroundRender, confirm_unstorable, release},
     noted::Noted,
+    wait::RenderWait,
 };
 pub use self::{
     bypass::bypass,
@@ -53,7 +56,7 @@ pub use self::{
 use super::{
     admission::is_plain,
     cache_status::CacheStatus,
-    decide::{FIRST_PAUSE, FirstStep, Step, Waited, first_step, next_pause, next_step},
+    decide::{FirstStep, Step, first_step, next_step},
     key::PageKey,
     lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
     memory::LookupEpoch,
@@ -241,18 +244,11 @@ impl PageRequest {
     /// Runs steps until one of them answers.
     async fn answer_found(mut self: Box<Self>, mut found: Found) -> Answer {
         let app = self.visit.app.clone();
-        let give_up = self.visit.now + app.config.page.wait;
-        // The lease of a killed holder has expired by then, and the next holder has had time to render.
-        let must_give_up = give_up + app.config.origin.timeout;
-        let mut pause = FIRST_PAUSE;
-        let mut wait: Option<Waited> = None;
-        // The render of the stored page when the wait began.
-        let mut first_render = None;
-        let mut late_render = None;
+        let mut wait = RenderWait::new(&self);
         loop {
             let now = app.clock.now();
             self.learn_item(&found.lookup);
-            let known = self.known(&found, wait, first_render, now);
+            let known = self.known(&found, &wait, now);
             let miss = |reason| Miss { reason, popularity: known.popularity };
             let step = next_step(&known);
             let serves = matches!(step, Step::Serve { .. } | Step::ServeOnError);
@@ -288,24 +284,10 @@ impl PageRequest {
                 Step::RenderPersonal(reason) => return personal::render(self, found, miss(reason)).await,
                 Step::RenderShared(reason) => return shared::render(self, found, miss(reason)).await,
                 Step::Wait(reason) => {
-                    app.clock.sleep(pause).await;
-                    let now = app.clock.now();
-                    first_render.get_or_insert(found.lookup.page.as_ref().map_or(0, |page| page.render_number()));
-                    let waited = wait.get_or_insert(Waited { reason, is_over: false, unstorable: None });
-                    if now >= give_up && late_render.is_none() {
-                        late_render =
-                            app.pages.renders.start_late(self.key.hash(), now, now + app.config.origin.timeout);
-                    }
-                    waited.is_over = late_render.is_some() || now >= must_give_up;
-                    // Single flight within the isolate: Redis is asked again when the local render ends.
-                    if app.pages.renders.has(self.key.hash(), now) {
+                    app.clock.sleep(wait.pause).await;
+                    if !wait.end_pause(&self, &found.lookup, reason) {
                         continue;
                     }
-                    waited.unstorable = app.pages.unstorable(self.key.hash(), now);
-                    if waited.unstorable.is_some() {
-                        continue;
-                    }
-                    pause = next_pause(pause);
                 }
                 Step::AskPrimary => {}
             }
