@@ -1,6 +1,13 @@
 //! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render. [`FollowUp`]
 //! decides which responses leave one.
 //!
+//! 1. A shared render ends without a page that can be stored. The note goes into the isolate, and into Redis in place of the
+//!    lease (`execute::background::end_unstorable`).
+//! 2. While the note holds ([`HIT_FOR_MISS`]), requests go to the origin without a wait. An isolate without the note finds it
+//!    by its lookup ([`PageState::Unstorable`](super::PageState::Unstorable)), and keeps it.
+//! 3. The note ends early if a visitor's own response can be stored (`execute::noted`), or by a purge. An isolate that has missed
+//!    the purge asks Redis again after `PAGE_MEMORY` (`execute::background::confirm_unstorable`).
+//!
 //! In Redis, the note takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>`, a newline, and
 //! the part of the response that is the cause. The names (tags and item) have the form of those of a stored page. The
 //! stamp is the latest purge before the render: a later purge voids the note.
