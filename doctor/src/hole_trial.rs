@@ -14,11 +14,11 @@ use super::{
     advice::{HOLE_COOKIE_RISK, Rule, cart_paths, path_pattern},
     elements,
     examine::{A_SECOND, Examined, Examiner, Visit},
+    kinds::is_locale_segment,
     pieces::Pieces,
     render,
     settings::Settings,
     shop::Shop,
-    siblings::is_locale_segment,
     visitor::{self, Visitor, Visitors},
 };
 

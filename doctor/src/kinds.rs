@@ -2,19 +2,22 @@
 //!
 //! A segment of a path becomes `*` if it looks like one of many: it contains a digit, or it has many siblings. Siblings
 //! that have pages below them count apart from those that have none. A segment without a digit keeps its name if most pages of the
-//! level above have it, such as `reviews` of each product.
+//! level above have it, such as `reviews` of each product, or if it names pages of one visitor, such as `cart`.
 
 use std::collections::{HashMap, HashSet};
 
 use edgefront::{config::rules::UrlRules, page_cache::PageKey};
 use url::Url;
 
+use super::advice;
+
 /// Minimum number of siblings that makes a segment one of many.
 const MANY: usize = 6;
 /// Minimum number of pages with a segment below them that makes the segment the name of a page that each of them has.
 const MANY_PARENTS: usize = 3;
-/// As [`MANY`], at the top of the site, which has many pages of its own, such as /about and /cart.
-const MANY_AT_TOP: usize = 12;
+/// As [`MANY`], at the top of the site or of a language, which has many pages of its own, such as /about and /chairs. No rule can
+/// name all of them without naming every page of the shop, so up to this number they have rules of their own.
+const MANY_AT_TOP: usize = 24;
 
 /// The parts of an address that say of which kind its page is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,16 +71,18 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
                 parents.entry(pattern.clone()).or_default().add(segment, parent);
             }
         }
-        let many = if depth == 0 { MANY_AT_TOP } else { MANY };
         for (pattern, shape) in patterns.iter_mut().zip(shapes) {
             let Some(segment) = shape.segments.get(depth) else { continue };
+            let is_top = is_top(pattern);
+            let many = if is_top { MANY_AT_TOP } else { MANY };
             let is_one_of_many = || {
                 siblings.get(&(pattern.clone(), shape.is_last(depth))).is_some_and(|siblings| siblings.len() >= many)
             };
             let is_literal = segment.is_empty() || segment == "{item}";
             let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit());
             let has_most_parents = || parents.get(pattern).is_some_and(|parents| parents.have_mostly(segment));
-            let is_variable = !is_literal && (has_digit || is_one_of_many() && !has_most_parents());
+            let is_name = || has_most_parents() || advice::has_personal_name(segment);
+            let is_variable = !is_literal && (has_digit || is_one_of_many() && !is_name());
             pattern.push('/');
             pattern.push_str(if is_variable { "*" } else { segment });
         }
@@ -87,6 +92,18 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
         parameters => format!("{pattern}?{}", parameters.join("&")),
     };
     patterns.into_iter().zip(shapes).map(with_parameters).collect()
+}
+
+/// Returns whether a pattern is the top of the site or of a language: empty, or `/en`.
+pub fn is_top(pattern: &str) -> bool {
+    pattern.is_empty() || pattern.strip_prefix('/').is_some_and(is_locale_segment)
+}
+
+/// Returns whether a segment of a path has the form of a language or a country, such as `en`, `pt-br` or `us`. Any two letters
+/// count: a list of languages would lack some of the countries.
+pub fn is_locale_segment(segment: &str) -> bool {
+    let is_short = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    segment.split(['-', '_']).all(is_short)
 }
 
 /// The paths of one pattern that have pages below them.
@@ -161,6 +178,15 @@ mod tests {
         let mut paths: Vec<_> = (0..12).map(|shop| format!("/shop-{shop}/{}", words[shop % 7])).collect();
         paths.extend(in_categories("lamp").map(|path| format!("/shop-1{path}")));
         assert_eq!(kinds(&paths), ["/*/*", "/*/new/lamp", "/*/red/lamp", "/*/sale/lamp"]);
+    }
+
+    #[test]
+    fn many_pages_at_the_top_stay_apart_and_so_does_a_cart() {
+        let words = ["chairs", "tables", "lamps", "beds", "rugs", "about", "login", "cart"];
+        let paths: Vec<_> = words.iter().flat_map(|word| [format!("/{word}"), format!("/en/{word}")]).collect();
+        assert_eq!(kinds(&paths).len(), paths.len());
+        let below = words.map(|word| format!("/shop/{word}"));
+        assert_eq!(kinds(&below), ["/shop/*", "/shop/cart", "/shop/login"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use edgefront::config::rules::PathPatterns;
 
-use super::{advice, danger::Danger, difference::DifferenceKind, examine::Examined};
+use super::{advice, danger::Danger, difference::DifferenceKind, examine::Examined, kinds::is_top};
 
 /// Fewer pages do not show that a template is the rule.
 const MIN_PAGES: usize = 3;
@@ -78,20 +78,11 @@ fn family(kind: &str) -> Option<String> {
     let (path, parameters) = kind.split_once('?').map_or((kind, None), |(path, names)| (path, Some(names)));
     let (path, slash) = path.strip_suffix('/').map_or((path, ""), |path| (path, "/"));
     let (parent, last) = path.rsplit_once('/')?;
-    let is_top =
-        parent.is_empty() || parent.matches('/').count() == 1 && is_locale_segment(parent.trim_start_matches('/'));
-    if is_top || last.is_empty() || parent.contains('*') || kind.contains("{item}") {
+    if is_top(parent) || last.is_empty() || parent.contains('*') || kind.contains("{item}") {
         return None;
     }
     let parameters = parameters.map(|names| format!("?{names}")).unwrap_or_default();
     Some(format!("{parent}/*{slash}{parameters}"))
-}
-
-/// Returns whether a segment of a path has the form of a language or a country, such as `en`, `pt-br` or `us`. Any two letters
-/// count: a list of languages would lack some of the countries.
-pub fn is_locale_segment(segment: &str) -> bool {
-    let is_short = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
-    segment.split(['-', '_']).all(is_short)
 }
 
 impl Site<'_> {
