@@ -1,6 +1,6 @@
 //! The pages that the shop sends for two values of a request header.
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, header};
 use url::Url;
 
 use crate::{
@@ -68,8 +68,14 @@ impl<'a> ComparedPage<'a> {
     fn differs_from(&self, other: &Page) -> bool {
         // The second one says which pieces change for every request.
         let differences = difference::between(&pieces(other), &self.pieces, &[]);
-        self.page.status != other.status || differences.iter().any(|found| !found.is_changing)
+        !leads_to_same(&self.page, other) || differences.iter().any(|found| !found.is_changing)
     }
+}
+
+/// Returns whether both pages have the same status, and the same target if they are redirects.
+fn leads_to_same(one: &Page, other: &Page) -> bool {
+    let target = |page: &Page| page.headers.get(header::LOCATION).cloned();
+    one.status == other.status && target(one) == target(other)
 }
 
 fn pieces(page: &Page) -> Pieces {
@@ -78,7 +84,7 @@ fn pieces(page: &Page) -> Pieces {
 
 /// Returns whether two pages have the same content.
 pub fn is_equal(one: &Page, other: &Page) -> bool {
-    one.status == other.status && pieces(one).changes_to(&pieces(other)).is_empty()
+    leads_to_same(one, other) && pieces(one).changes_to(&pieces(other)).is_empty()
 }
 
 /// The page for a value of a header; without the header if the value is empty.

@@ -166,8 +166,11 @@ fn all_except(own: &str) -> String {
 }
 
 /// The language that a page announces, in lower case: `Content-Language`, the `lang` of its root element, or a cookie that
-/// it sets to a language.
+/// it sets to a language. A redirect announces the language at the start of its target's path.
 pub fn language_of(page: &Page) -> Option<String> {
+    if let Some(language) = language_of_redirect(page) {
+        return Some(language);
+    }
     let header = page.headers.get(header::CONTENT_LANGUAGE).and_then(|value| value.to_str().ok());
     let text = page.text();
     let root = || text.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).map(|(root, _)| root);
@@ -178,6 +181,14 @@ pub fn language_of(page: &Page) -> Option<String> {
     let language = language.filter(|language| !language.is_empty()).or_else(cookie)?;
     let end = language.find(|next: char| !next.is_ascii_alphanumeric() && next != '-').unwrap_or(language.len());
     language.get(..end).filter(|language| !language.is_empty()).map(str::to_ascii_lowercase)
+}
+
+/// The language of a redirect's target, such as `/de/shoes`. Next.js and others redirect the home page only.
+fn language_of_redirect(page: &Page) -> Option<String> {
+    let target = page.headers.get(header::LOCATION).filter(|_| page.status.is_redirection())?.to_str().ok()?;
+    let target = Url::parse("http://shop.invalid").ok()?.join(target).ok()?;
+    let language = target.path_segments()?.next().map(primary)?;
+    is_language(&language).then_some(language)
 }
 
 /// The languages of the page's translations (`hreflang`), without their regions.

@@ -51,6 +51,21 @@ fn pages_that_differ_although_no_vary_says_so_are_kept_apart() {
     assert!(report["notes"].to_string().contains("no Vary names it"), "{report:#}");
 }
 
+#[test]
+fn the_languages_of_a_shop_that_redirects_its_home_page_are_found() {
+    let report = Shop::start(|asked: &Asked| {
+        let language = asked.header("accept-language").split(['-', ',']).next().unwrap_or_default().to_owned();
+        if asked.path == "/" && ["de", "fr"].contains(&language.as_str()) {
+            return Reply::status(307).with("location", &format!("/{language}"));
+        }
+        let page = Reply::html(format!("<html lang='en'><p>Hello</p>{}</html>", book_links(3)));
+        page.with("cache-control", "s-maxage=60, stale-while-revalidate=300")
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["HEADERS_NORMALIZED"], "+ accept-language=en|de|fr", "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language");
+}
+
 /// As Odoo answers: it reads one of the preferred languages only, redirects to the page of this language, and keeps it in a
 /// cookie with a region.
 #[test]
