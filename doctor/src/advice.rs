@@ -1,9 +1,12 @@
 //! The remedy for a page that edgefront does not store: a rule with its risk, or a change of the shop.
 
-use edgefront::{config::PageConfig, page_cache::Reason};
+use edgefront::{
+    config::{PageConfig, rules::Patterns},
+    page_cache::Reason,
+};
 use serde::Serialize;
 
-use super::{login, visitor};
+use super::{cookies, login};
 
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -11,6 +14,16 @@ pub struct Rule {
     pub variable: &'static str,
     pub value: String,
     pub risk: &'static str,
+}
+
+/// The variables that say which pages the visitors with a cookie get. `COOKIES_HOLES` wins over all of them but the first.
+pub const OF_VISITORS: [&str; 3] = ["COOKIES_PERSONAL", "COOKIES_VARIED", "COOKIES_IGNORED"];
+
+impl Rule {
+    /// Returns whether the rule says which pages the visitors with one of these cookies get.
+    pub fn is_of_cookie_in(&self, names: &Patterns) -> bool {
+        OF_VISITORS.contains(&self.variable) && self.value.split('=').next().is_some_and(|name| names.contains(name))
+    }
 }
 
 /// The remedy.
@@ -52,6 +65,8 @@ pub struct Refused<'a> {
     pub set_cookies: &'a [String],
     /// The shop's cookie whose value a form repeats.
     pub csrf_cookie: Option<&'a str>,
+    /// See [`cookies::common`].
+    pub common_cookies: &'a [(String, String)],
     pub renders: Renders,
     /// Size of the body.
     pub bytes: usize,
@@ -62,7 +77,8 @@ pub struct Refused<'a> {
 /// masked value, such as Laravel's XSRF-TOKEN, belong to a session.
 pub const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
-const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
+/// The risk of `CSRF_COOKIE`.
+pub const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
     Referer cannot submit forms.";
 /// The risk of `COOKIES_DROPPED`.
 pub const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on \
@@ -123,7 +139,7 @@ const PERSONAL_SEGMENTS: [&str; 19] = [
 pub fn advise(page: &Refused) -> Advice {
     let no_rule = |text: &str| Advice::NoRule(text.to_owned());
     match page.reason {
-        Reason::SetCookie => drop_cookies(page),
+        Reason::SetCookie => cookies::drop(page),
         Reason::NoItem => name_items(page),
         Reason::TooLarge => {
             let value = page.bytes.checked_next_power_of_two().unwrap_or(page.bytes).to_string();
@@ -162,34 +178,6 @@ pub fn advise(page: &Refused) -> Advice {
 /// The rules as text: `CSRF_COOKIE csrftoken and COOKIES_DROPPED …`.
 pub fn names(rules: &[Rule]) -> String {
     rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect::<Vec<_>>().join(" and ")
-}
-
-/// Rules for the cookies that a page sets. If the shop is silent about sharing, such a cookie counts as personal. If the shop
-/// claims the page for everybody, its visitors need no personal rule: edgefront shares only such pages with an unknown
-/// cookie, and the trial compares them.
-fn drop_cookies(page: &Refused) -> Advice {
-    let rules = &page.config.cookies;
-    let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
-    let mut proposed = Vec::new();
-    for name in kept {
-        let is_csrf = name.ends_with(DJANGO_CSRF_COOKIE) || page.csrf_cookie == Some(name);
-        if is_csrf && rules.csrf.is_none() {
-            proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
-            continue;
-        }
-        let Some(path) = path_pattern(page.kind) else {
-            let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not \
-                safe. Let the shop set the cookie only where it needs it.";
-            return Advice::NoRule(text.to_owned());
-        };
-        proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
-        let is_varied = rules.varied.iter().any(|varied| varied.name == *name);
-        let has_rule = is_varied || rules.personal.contains(name) || rules.ignored.contains(name);
-        if !page.is_claimed && !has_rule && visitor::may_be_personal(name, rules) {
-            proposed.push(Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: PERSONAL_RISK });
-        }
-    }
-    Advice::Rules(proposed)
 }
 
 /// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such
@@ -301,6 +289,7 @@ mod tests {
             is_claimed: false,
             set_cookies: &set_cookies,
             csrf_cookie: Some("shop_csrf"),
+            common_cookies: &[("cart".to_owned(), "e30.x".to_owned()), ("empty".to_owned(), String::new())],
             renders: Renders::Equal,
             bytes: 0,
             config: &config,
@@ -324,6 +313,16 @@ mod tests {
         let double_submit = rules(Reason::SetCookie, "/books/{item}/", &["shop_csrf"]).unwrap();
         assert_eq!(double_submit, ["CSRF_COOKIE shop_csrf"]);
         assert!(rules(Reason::SetCookie, "/*/", &["shop_csrf"]).is_ok(), "it has no path");
+        let common = rules(Reason::SetCookie, "/books/{item}/", &["cart", "empty", "XSRF-TOKEN"]).unwrap();
+        let expected = [
+            "COOKIES_DROPPED cart@/books/*/",
+            "COOKIES_VARIED cart=e30.x",
+            "COOKIES_DROPPED empty@/books/*/",
+            "COOKIES_PERSONAL empty",
+            "COOKIES_DROPPED XSRF-TOKEN@/books/*/",
+            "COOKIES_IGNORED XSRF-TOKEN",
+        ];
+        assert_eq!(common, expected);
         let of_holes = rules(Reason::SetCookie, "/books/{item}/", &["cart_id"]).unwrap();
         assert_eq!(of_holes, ["COOKIES_DROPPED cart_id@/books/*/"], "a personal rule would empty the holes");
         assert!(rules(Reason::SetCookie, "/*/", &["sid"]).is_err(), "it would hold for all pages");

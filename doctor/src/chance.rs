@@ -39,6 +39,18 @@ impl Examiner<'_> {
     }
 }
 
+/// The places of a page that differ between renders for everybody.
+pub struct Noise {
+    pub places: Vec<Difference>,
+    pub has_later_render: bool,
+}
+
+impl Noise {
+    pub fn remove_from(&self, differences: &mut Vec<Difference>) {
+        differences.retain(|found| !self.places.iter().any(|noise| noise.explains(found)));
+    }
+}
+
 /// Returns whether visitors see the same page.
 pub fn looks_same(differences: &[Difference]) -> bool {
     !differences.iter().any(|found| matches!(found.kind, DifferenceKind::VisibleText | DifferenceKind::Status))

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{
     advice::{PATH_RISK, Rule, path_pattern},
+    cookies,
     difference::{Difference, DifferenceKind},
     examine::{Examined, Visit},
     visitor::Visitor,
@@ -100,8 +101,9 @@ pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Opti
     ))
 }
 
-/// A note on a shop that starts a session on each page, if no `--login` shows what else the session changes: a form starts it, too.
-pub fn note_on_sessions(rules: &[&Rule]) -> Option<String> {
+/// A note on a shop that starts a session on each page, unless it has holes for visitors with a session: a form starts it, too. Without
+/// `--login`, the doctor has not looked for holes.
+pub fn note_on_sessions(rules: &[&Rule], has_login: bool) -> Option<String> {
     let of =
         |variable: &'static str| rules.iter().filter(move |rule| rule.variable == variable).map(|rule| &rule.value);
     let is_dropped = |name: &&String| of("COOKIES_DROPPED").any(|rule| rule.split('@').next() == Some(name.as_str()));
@@ -109,10 +111,15 @@ pub fn note_on_sessions(rules: &[&Rule]) -> Option<String> {
     names.sort_unstable();
     names.dedup();
     let names = names.join(", ");
+    let advice = if has_login {
+        ""
+    } else {
+        ". Run the doctor with --login: it looks for holes for visitors with these cookies"
+    };
     (!names.is_empty()).then(|| {
         format!(
             "visitors get {names} with their first form or personal page, and from then on pages of their own: the expected hit ratio is that \
-             of new visitors. Run the doctor with --login: it looks for holes for visitors with these cookies"
+             of new visitors{advice}"
         )
     })
 }
@@ -226,7 +233,9 @@ fn personal_cookies(kind: &str, visit: &Visit) -> Vec<Rule> {
         return personal_path(kind);
     }
     let rule = |name: &String| Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: COOKIE_RISK };
-    visit.maybe_personal.iter().map(rule).collect()
+    // Beside another cookie, that of a token identifies nobody, and each visitor may have it.
+    let has_other = visit.maybe_personal.iter().any(|name| !cookies::is_csrf(name));
+    visit.maybe_personal.iter().filter(|name| !has_other || !cookies::is_csrf(name)).map(rule).collect()
 }
 
 fn personal_path(kind: &str) -> Vec<Rule> {

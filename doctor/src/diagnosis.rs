@@ -29,7 +29,7 @@ use super::{
     settings::Settings,
     shop::Shop,
     siblings::{self, PagesOfKind, Site},
-    trial::{Outcome, Trial},
+    trial::{self, Outcome, Trial},
     visitor::{Visitor, Visitors},
 };
 
@@ -67,15 +67,16 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let (settings, preset) = choose_preset(given, &sample);
     let given = settings.clone();
     let app = render::edgefront(&settings, &shop)?;
-    let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
+    let mut examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
+    trial::forget_bound_tokens(&mut examined, &settings, &shop, &visitors).await?;
     let has_item =
         |routes: &ItemRoutes| examined.iter().any(|page| routes.item(page.url.path(), page.url.query()).is_some());
     let settings = settings.with_default_items(has_item);
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
-    let (mut dangers, mut found, mut notes, mut noise) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut declared = Vec::new();
+    let (mut dangers, mut found, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut noise, mut declared) = (Vec::new(), Vec::new());
     // First, because the trials then know the cookies that keep a visitor's choice.
     let chosen = diagnosis.visitors.chosen.take();
     for Finding { note, rules } in
@@ -108,14 +109,13 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut reports: Vec<_> = found.into_iter().map(|(report, _)| report).collect();
     let holes = diagnosis.settings.config()?.page.cookies.holes;
     for report in &mut reports {
-        report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !holes.contains(&rule.value));
+        report.rules.retain(|rule| !rule.is_of_cookie_in(&holes));
     }
-    if arguments.login.is_none() {
-        notes.extend(danger::note_on_sessions(&reports.iter().flat_map(|report| &report.rules).collect::<Vec<_>>()));
-        let cookies = diagnosis.settings.config()?.page.cookies;
-        let has_no_rule = cookies.personal.is_empty() && cookies.holes.is_empty();
-        notes.extend(danger::note_on_declared(&declared).filter(|_| has_no_rule));
-    }
+    let (has_login, rules) = (arguments.login.is_some(), reports.iter().flat_map(|report| &report.rules));
+    notes.extend(danger::note_on_sessions(&rules.collect::<Vec<_>>(), has_login));
+    let cookies = diagnosis.settings.config()?.page.cookies;
+    let has_no_rule = !has_login && cookies.personal.is_empty() && cookies.holes.is_empty();
+    notes.extend(danger::note_on_declared(&declared).filter(|_| has_no_rule));
     notes.extend(danger::notes_on_noise(noise));
     if let Some((note, rules)) = robots.personal_paths(&diagnosis.settings.config()?.page.urls.personal_paths) {
         notes.push(note);

@@ -14,7 +14,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::Url;
 
 use super::{
-    chance::looks_same,
+    chance::{Noise, looks_same},
+    cookies,
     difference::{self, Difference, DifferenceKind},
     links,
     pieces::Pieces,
@@ -41,6 +42,8 @@ pub struct Examined {
     pub is_declared_shared: bool,
     /// Names of the cookies that the page sets for a visitor without cookies.
     pub set_cookies: Vec<String>,
+    /// See [`cookies::equal_values`], for two visitors without the shop's cookies.
+    pub equal_cookies: Vec<(String, String)>,
     /// The one of them whose value a form repeats: see [`tokens::double_submit_cookie`].
     pub csrf_cookie: Option<String>,
     /// The request headers that select the page. None: `Vary: *`.
@@ -136,6 +139,7 @@ impl Examiner<'_> {
             path: key.path().to_owned(),
             is_declared_shared: CacheControl::of_response(headers).is_declared_shared(),
             set_cookies: set_cookies(headers),
+            equal_cookies: cookies::equal_values(&first.headers, headers),
             csrf_cookie: tokens::double_submit_cookie(headers, &text),
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
@@ -286,18 +290,6 @@ struct VisitorRequest<'a> {
     cookies: &'a HeaderValue,
 }
 
-/// The places of a page that differ between renders for everybody.
-struct Noise {
-    places: Vec<Difference>,
-    has_later_render: bool,
-}
-
-impl Noise {
-    fn remove_from(&self, differences: &mut Vec<Difference>) {
-        differences.retain(|found| !self.places.iter().any(|noise| noise.explains(found)));
-    }
-}
-
 impl Examined {
     /// A page that is not compared: edgefront never shares it, or refuses it.
     fn without_page(url: &Url, why: NotStored) -> Self {
@@ -315,6 +307,7 @@ impl Examined {
             verdict: Err(why),
             is_declared_shared: false,
             set_cookies: Vec::new(),
+            equal_cookies: Vec::new(),
             csrf_cookie: None,
             vary: Some(VaryFields::default()),
             headers: Vec::new(),

@@ -173,7 +173,7 @@ impl HoleTrial<'_> {
         };
         let rules: Vec<_> = holes.chain(cookies.iter().map(cookie)).chain(renewed.iter().map(dropped)).collect();
         // A proposal for another kind of page may have made a cookie personal. Such visitors get no holes.
-        let without = |settings: Settings, name: &String| settings.without_entry("COOKIES_PERSONAL", name);
+        let without = |settings: Settings, name: &String| settings.without_cookie(name);
         let settings = cookies.iter().fold(self.settings.clone(), without).with_rules(&rules);
         Holes { rules, settings }
     }

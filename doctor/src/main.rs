@@ -12,6 +12,7 @@
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`advice`]: the rule for a page
 //!   that is not stored. [`trial`]: tries rules.
+//! - [`cookies`]: the rules for cookies that pages set for new visitors.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
 //! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own.
@@ -22,6 +23,7 @@
 mod advice;
 mod arguments;
 mod chance;
+mod cookies;
 mod crawl;
 mod danger;
 mod diagnosis;

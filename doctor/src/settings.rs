@@ -11,7 +11,7 @@ use edgefront::config::{
 use url::Url;
 use xtask::{failure::Failure, variables::Variables};
 
-use super::advice::Rule;
+use super::advice::{OF_VISITORS, Rule};
 
 /// Values that the configuration demands and the doctor never uses: it asks no Redis and signs nothing.
 const UNUSED: [(&str, &str); 3] = [
@@ -127,12 +127,14 @@ impl Settings {
         Self(settings)
     }
 
-    /// The settings without an entry of a list that [`Settings::with_rule`] added.
+    /// The settings without the rules for visitors with a cookie that [`Settings::with_rule`] added.
     #[must_use]
-    pub fn without_entry(&self, variable: &str, value: &str) -> Self {
+    pub fn without_cookie(&self, name: &str) -> Self {
         let mut settings = self.0.clone();
-        if let Some(list) = settings.get(variable).and_then(|list| list.strip_prefix('+')) {
-            let kept: Vec<_> = list.split(',').map(str::trim).filter(|entry| *entry != value).collect();
+        for variable in OF_VISITORS {
+            let Some(list) = settings.get(variable).and_then(|list| list.strip_prefix('+')) else { continue };
+            let is_other = |entry: &&str| entry.split('=').next() != Some(name);
+            let kept: Vec<_> = list.split(',').map(str::trim).filter(is_other).collect();
             if kept.is_empty() {
                 settings.remove(variable);
             } else {
@@ -212,8 +214,8 @@ mod tests {
         assert_eq!(settings.0["HOLES"], "+ /a/*,/ #user <- .; /a/*,/ b.cart <- .");
         assert_eq!(settings.config().unwrap().page.holes.of_path("/a/1").count(), 2);
         let personal = settings.with_rule("COOKIES_PERSONAL", "sid").with_rule("COOKIES_PERSONAL", "id");
-        assert_eq!(personal.without_entry("COOKIES_PERSONAL", "sid").0["COOKIES_PERSONAL"], "+ id");
-        assert_eq!(settings.with_rule("COOKIES_PERSONAL", "sid").without_entry("COOKIES_PERSONAL", "sid"), settings);
+        assert_eq!(personal.without_cookie("sid").0["COOKIES_PERSONAL"], "+ id");
+        assert_eq!(settings.with_rule("COOKIES_VARIED", "sid=e30").without_cookie("sid"), settings);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use edgefront::{App, config::rules::CookieKind, page_cache::PageKey};
 
 use super::{
     advice::{self, Advice, Refused, Renders, Rule, advise},
+    cookies,
     difference::{Difference, DifferenceKind},
     elements,
     examine::{Examined, Examiner},
@@ -60,6 +61,7 @@ impl Trial<'_> {
         let mut renders = Renders::Equal;
         // A page without a form sets the cookie, too.
         let csrf_cookie = self.sample.iter().find_map(|page| page.csrf_cookie.as_deref());
+        let common_cookies = cookies::common(self.sample);
         for round in 0..=MAX_ROUNDS {
             let app = render::edgefront(&settings, self.shop)?;
             let config = &app.config.page;
@@ -87,6 +89,7 @@ impl Trial<'_> {
                 is_claimed: page.is_claimed(),
                 set_cookies: &set_cookies,
                 csrf_cookie,
+                common_cookies: &common_cookies,
                 renders,
                 bytes,
                 config,
@@ -157,7 +160,7 @@ impl Trial<'_> {
             settings = settings.without(rule.variable);
             let (name, dropped) = (rule.value.clone(), format!("{}@{pattern}", rule.value));
             more.push(Rule { variable: "COOKIES_DROPPED", value: dropped, risk: advice::DROP_RISK });
-            more.push(Rule { variable: "COOKIES_PERSONAL", value: name, risk: advice::PERSONAL_RISK });
+            more.push(Rule { variable: "COOKIES_IGNORED", value: name, risk: cookies::TOKEN_COOKIE_RISK });
         }
         let with_holes = settings.with_rules(&more);
         if with_holes.config().is_err() {
@@ -236,6 +239,32 @@ impl Trial<'_> {
         }
         Ok(Outcome::Works { rules, settings })
     }
+}
+
+/// Forgets the cookie of a double-submit protection if its token is not valid beside a cookie that all visitors share, as one that is
+/// signed for a session. Otherwise a page without a form would get a rule for this cookie, and the shop would refuse each form.
+///
+/// # Errors
+/// When the cookie is not a valid setting.
+pub async fn forget_bound_tokens(
+    sample: &mut [Examined],
+    settings: &Settings,
+    shop: &Rc<Shop>,
+    visitors: &Visitors,
+) -> Result<(), Failure> {
+    let found = sample.iter().find_map(|page| Some((&page.url, page.csrf_cookie.as_ref()?)));
+    let Some((url, name)) = found.filter(|(_, name)| !name.ends_with(advice::DJANGO_CSRF_COOKIE)) else {
+        return Ok(());
+    };
+    let app = render::edgefront(&settings.with_rule("CSRF_COOKIE", name), shop)?;
+    let Ok(key) = PageKey::of_url(url.as_str(), &app.config.page.urls) else { return Ok(()) };
+    let renders = Examiner { app, shop, visitors }.two_renders(&key).await;
+    if renders.is_none_or(|(_, found)| found.iter().any(|found| found.kind == DifferenceKind::CsrfToken)) {
+        for page in sample {
+            page.csrf_cookie = None;
+        }
+    }
+    Ok(())
 }
 
 /// The result without an answer of the shop for one of the compared pages.

@@ -1,6 +1,7 @@
 //! The doctor in front of small shops, each a real HTTP server in the test's process.
 //!
 //! - [`decisions`]: stored or not, the rules, the variables to paste.
+//! - [`cookies`]: the rules for cookies that each page sets.
 //! - [`dangers`]: shops that would show a visitor's page to another one.
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
@@ -10,6 +11,7 @@
 //! - [`events`]: pages with carts and forms of their own below them.
 //! - [`errors`]: shops that the doctor cannot examine.
 
+mod cookies;
 mod crawl;
 mod dangers;
 mod decisions;

@@ -1,0 +1,133 @@
+//! Rules for the cookies that a page sets for new visitors.
+
+use edgefront::config::rules::CookieRules;
+use http::{HeaderMap, header};
+
+use super::{
+    advice::{Advice, CSRF_RISK, DJANGO_CSRF_COOKIE, DROP_RISK, PERSONAL_RISK, Refused, Rule, path_pattern},
+    chance::looks_same,
+    examine::Examined,
+    negotiation::is_language,
+    render::set_cookie_pairs,
+    visitor::{self, Visitor},
+};
+
+/// The risk of `COOKIES_IGNORED` for the cookie of a CSRF token.
+pub const TOKEN_COOKIE_RISK: &str = "the shop must keep nothing but a CSRF token in this cookie.";
+const COMMON_RISK: &str =
+    "visitors with another value of this cookie, such as a session with a cart, get pages of their own.";
+
+/// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`. Such a token changes at most a form.
+pub fn is_csrf(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["csrf", "xsrf"].iter().any(|part| name.contains(part)) && !name.contains("sess")
+}
+
+/// Name and value of each cookie to which the shop gives the same value in two responses, unless it deletes the cookie.
+pub fn equal_values(one: &HeaderMap, other: &HeaderMap) -> Vec<(String, String)> {
+    let of_other = set_cookie_pairs(other);
+    let lines = one.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let deleted: Vec<_> = lines.filter(|line| is_deletion(line)).collect();
+    let is_set = |(name, _): &(String, String)| {
+        !deleted.iter().any(|line| line.split('=').next().is_some_and(|deleted| deleted.trim() == name))
+    };
+    set_cookie_pairs(one).into_iter().filter(|pair| of_other.contains(pair)).filter(is_set).collect()
+}
+
+fn is_deletion(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["max-age=0", "max-age=-", "1970"].iter().any(|part| line.contains(part))
+}
+
+/// Name and value of each cookie that all new visitors get, on every page of the sample that sets it, such as an empty session or
+/// the default currency. A visitor with this value sees what a visitor without cookies sees. A language is none: new visitors with
+/// another language get another value.
+pub fn common(sample: &[Examined]) -> Vec<(String, String)> {
+    let is_common = |pair: &&(String, String)| {
+        !is_language(&pair.1)
+            && sample.iter().all(|page| page.equal_cookies.contains(pair) || !page.set_cookies.contains(&pair.0))
+    };
+    let sees_the_same = |page: &Examined| {
+        let mut own = page.visits.iter().filter(|visit| visit.visitor == Visitor::WithOwnCookies);
+        own.all(|visit| looks_same(&visit.differences))
+    };
+    if !sample.iter().all(sees_the_same) {
+        return Vec::new();
+    }
+    let mut common: Vec<_> = sample.iter().flat_map(|page| &page.equal_cookies).filter(is_common).cloned().collect();
+    common.sort();
+    common.dedup();
+    common
+}
+
+/// Rules for the cookies that a page sets. If the shop is silent about sharing, such a cookie counts as personal. If the shop
+/// claims the page for everybody, its visitors need no personal rule: edgefront shares only such pages with an unknown
+/// cookie, and the trial compares them.
+pub fn drop(page: &Refused) -> Advice {
+    let rules = &page.config.cookies;
+    let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
+    let mut proposed = Vec::new();
+    for name in kept {
+        let is_double_submit = name.ends_with(DJANGO_CSRF_COOKIE) || page.csrf_cookie == Some(name);
+        if is_double_submit && rules.csrf.is_none() {
+            proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
+            continue;
+        }
+        let Some(path) = path_pattern(page.kind) else {
+            let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not \
+                safe. Let the shop set the cookie only where it needs it.";
+            return Advice::NoRule(text.to_owned());
+        };
+        proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
+        if !page.is_claimed {
+            proposed.extend(of_visitors(name, page.common_cookies, rules));
+        }
+    }
+    Advice::Rules(proposed)
+}
+
+/// The rule for visitors with this cookie. None if there is a rule already.
+fn of_visitors(name: &str, common: &[(String, String)], rules: &CookieRules) -> Option<Rule> {
+    let is_varied = rules.varied.iter().any(|varied| varied.name == name);
+    let has_rule = is_varied || rules.personal.contains(name) || rules.ignored.contains(name);
+    if has_rule || !visitor::may_be_personal(name, rules) {
+        return None;
+    }
+    if is_csrf(name) {
+        return Some(Rule { variable: "COOKIES_IGNORED", value: name.to_owned(), risk: TOKEN_COOKIE_RISK });
+    }
+    let value = common.iter().find(|(own, _)| own == name).map(|(_, value)| format!("{name}={value}"));
+    let value = value.filter(|rule| !rule.contains([',', '|']) && CookieRules::parse_varied(rule).is_ok());
+    let value = value.filter(|rule| !rule.ends_with('='));
+    Some(match value {
+        Some(value) => Rule { variable: "COOKIES_VARIED", value, risk: COMMON_RISK },
+        None => Rule { variable: "COOKIES_PERSONAL", value: name.to_owned(), risk: PERSONAL_RISK },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_deleted_cookie_has_no_value() {
+        let headers = |lines: &[&'static str]| {
+            lines.iter().map(|line| (header::SET_COOKIE, HeaderValue::from_static(line))).collect::<HeaderMap>()
+        };
+        let one = headers(&["session=e30.x; Path=/", "id=1", "flash=deleted; Max-Age=0"]);
+        let other = headers(&["session=e30.x; Path=/", "id=2", "flash=deleted; Max-Age=0"]);
+        assert_eq!(equal_values(&one, &other), [("session".to_owned(), "e30.x".to_owned())]);
+    }
+
+    #[test]
+    fn the_name_of_a_token_says_so() {
+        for name in ["XSRF-TOKEN", "_csrf", "__Host-psifi.x-csrf-token", "next-auth.csrf-token"] {
+            assert!(is_csrf(name), "{name}");
+        }
+        for name in ["sid", "csrf_session", "token"] {
+            assert!(!is_csrf(name), "{name}");
+        }
+    }
+}
