@@ -4,7 +4,7 @@
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
-use super::rules::paths::page_of_data;
+use super::rules::paths::pages_of_data;
 use crate::schema::ids::ItemId;
 
 /// The patterns of `ITEM_ROUTES` or `FLASH_CHECKOUT`. The default is that of `ITEM_ROUTES`: all forms of the demo shop.
@@ -98,10 +98,14 @@ impl Route {
     fn item(&self, path: &str, query: &str) -> Option<ItemId> {
         match self {
             Self::Path { before, after } => {
-                // The path of the data lacks a slash at the end of the page's path.
-                let (path, after) =
-                    page_of_data(path).map_or((path, after.as_str()), |page| (page, after.trim_end_matches('/')));
-                let segment = path.strip_prefix(before.as_str())?.strip_suffix(after)?;
+                let mut pages = pages_of_data(path).peekable();
+                let segment = if pages.peek().is_some() {
+                    // The path of the data lacks a slash at the end of the page's path.
+                    let after = after.trim_end_matches('/');
+                    pages.find_map(|page| page.strip_prefix(before.as_str())?.strip_suffix(after))?
+                } else {
+                    path.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?
+                };
                 ItemId::parse(&percent_decode_str(segment).decode_utf8().ok()?).ok()
             }
             Self::Query { path: own, parameter } => {
@@ -145,6 +149,11 @@ mod tests {
             ("/products/mug/__data.json", None, Some("mug")),
             ("/products/mug/q-data.json", None, Some("mug")),
             ("/slash/mug/q-data.json", None, Some("mug")),
+            ("/products/mug/index.pageContext.json", None, Some("mug")),
+            ("/_next/data/BUILD/products/mug.json", None, Some("mug")),
+            ("/_next/data/BUILD/en/products/mug.json", None, Some("mug")),
+            ("/_next/data/BUILD/slash/mug.json", None, Some("mug")),
+            ("/_next/data/BUILD/en/other/products/mug.json", None, None),
             ("/slash/mug/_.data", None, Some("mug")),
             ("/slash/mug", None, None),
             ("/slash/mug/data", None, None),

@@ -74,8 +74,7 @@ impl PathPatterns {
         [Some(path), routed]
             .into_iter()
             .flatten()
-            .flat_map(|path| [Some(path), page_of_data(path), page_of_format(path)])
-            .flatten()
+            .flat_map(|path| [Some(path), page_of_format(path)].into_iter().flatten().chain(pages_of_data(path)))
             .any(|path| self.patterns.contains(path) || self.has_folders && self.patterns.contains(&format!("{path}/")))
     }
 
@@ -86,14 +85,37 @@ impl PathPatterns {
 }
 
 /// The ends of the paths of data. React Router serves the data of `/cart` at `/cart.data`, and those of `/` and `/cart/` at
-/// `/_.data` and `/cart/_.data`. SvelteKit adds `/__data.json`, Nuxt `/_payload.json`, and Qwik City `/q-data.json`.
-const DATA_SUFFIXES: [&str; 5] = ["/_.data", ".data", "/__data.json", "/_payload.json", "/q-data.json"];
+/// `/_.data` and `/cart/_.data`. SvelteKit adds `/__data.json`, Nuxt `/_payload.json`, Qwik City `/q-data.json`, and Vike
+/// `/index.pageContext.json`, which rules have in lower case.
+const DATA_SUFFIXES: [&str; 7] = [
+    "/_.data",
+    ".data",
+    "/__data.json",
+    "/_payload.json",
+    "/q-data.json",
+    "/index.pageContext.json",
+    "/index.pagecontext.json",
+];
 
-/// The path of a page for the path of its data, without a slash at its end. None for another path.
-#[must_use]
-pub fn page_of_data(path: &str) -> Option<&str> {
-    let page = DATA_SUFFIXES.iter().find_map(|suffix| path.strip_suffix(suffix))?;
-    Some(if page.is_empty() { "/" } else { page })
+/// The data of the pages router of Next.js: `/_next/data/BUILD/cart.json` of `/cart`, and `index.json` of `/`.
+const NEXT_DATA: &str = "/_next/data/";
+
+/// The paths of pages for the path of their data, without a slash at their end. None for another path.
+///
+/// Next.js puts the language before each path of data, also that of the default language, whose pages have none. So
+/// `/_next/data/BUILD/en/cart.json` are the data of `/en/cart` or `/cart`.
+pub fn pages_of_data(path: &str) -> impl Iterator<Item = &str> {
+    let page = match path.strip_prefix(NEXT_DATA) {
+        Some(data) => data.find('/').and_then(|build| data.get(build..)?.strip_suffix(".json")),
+        None => DATA_SUFFIXES.iter().find_map(|suffix| path.strip_suffix(suffix)),
+    };
+    let is_next = path.starts_with(NEXT_DATA);
+    let without_language = page.filter(|_| is_next).and_then(|page| {
+        let rest = page.get(1..)?;
+        Some(rest.find('/').and_then(|end| rest.get(end..)).unwrap_or("/"))
+    });
+    let home = |page| if matches!(page, "" | "/index") { "/" } else { page };
+    page.map(home).into_iter().chain(without_language)
 }
 
 /// Symfony, Laravel, Magento and others route `/index.php/cart` like `/cart`.
@@ -184,6 +206,9 @@ mod tests {
             "/Checkout/__DATA.json",
             "/checkout/_payload.json",
             "/checkout/q-data.json",
+            "/checkout/index.pageContext.json",
+            "/_next/data/BUILD/checkout.json",
+            "/_next/data/BUILD/de/admin/orders.json",
             "/checkout.json",
             "/checkout.",
             "/checkout%20",
@@ -218,6 +243,9 @@ mod tests {
         let home = PathPatterns::parse("/, /cart.data").unwrap();
         assert!(
             home.contains("/__data.json")
+                && home.contains("/_next/data/b/index.json")
+                && home.contains("/_next/data/b/de.json")
+                && !home.contains("/_next/data/b/a/b.json")
                 && home.contains("/_.data")
                 && home.contains("/cart.data")
                 && !home.contains("/cart")

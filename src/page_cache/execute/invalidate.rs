@@ -5,7 +5,7 @@ use url::Url;
 
 use super::{bypass::bypass, tokens};
 use crate::{
-    config::{Config, rules::paths::page_of_data},
+    config::{Config, rules::paths::pages_of_data},
     page_cache::{key::PageKey, policy::Reason, store},
     ports::{
         answer::Answer,
@@ -71,7 +71,7 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let named = [header(header::LOCATION), header(header::CONTENT_LOCATION)].into_iter().filter(|_| !is_of_visitor);
     let mut urls = vec![target.clone()];
-    let page = page_of_data(target.path());
+    let page = pages_of_data(target.path()).next();
     // The page's own path may end with a slash, which the path of the data does not show.
     let with_slash = page.map(|page| format!("{}/", page.trim_end_matches('/')));
     for text in named.chain([page, with_slash.as_deref()]).flatten() {
