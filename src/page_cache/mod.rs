@@ -19,6 +19,7 @@
 //! - [`holes`]: the parts of a page that belong to one visitor; `own_content`: a visitor's content for them;
 //!   `assembled`: a page with its holes filled; `placeholder`: the values of tokens in stored pages; `form_body`: the
 //!   placeholders in the bodies of unsafe requests.
+//! - `session_ids`: the ids of sessions, which no stored page contains.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 
 pub mod admission;
@@ -44,6 +45,7 @@ mod own_content;
 mod placeholder;
 mod purge;
 mod respond;
+mod session_ids;
 mod store;
 
 pub use account::PageAccount;

@@ -22,7 +22,8 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// - futures in boxes, for less memory in each request in progress: 0.2 KB
 /// - rows that always fail: 0.1 KB
 /// - WebSockets: 0.3 KB
-const MAX_GZIPPED_BYTES: usize = 551_000;
+/// - the ids of sessions, which no stored page contains: 1.0 KB
+const MAX_GZIPPED_BYTES: usize = 552_300;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 

@@ -22,6 +22,7 @@ use crate::{
         holes::{self, is_html},
         key::PageKey,
         policy::{Reason, conditional, is_failure, is_refusal},
+        session_ids::{self, SessionIds},
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
@@ -78,6 +79,7 @@ pub struct StreamingPage {
     page: StoredPage,
     content_length: Option<usize>,
     copy: BodyCopy,
+    ids: SessionIds,
     _permit: MemoryPermit,
 }
 
@@ -97,19 +99,21 @@ impl StreamingPage {
     /// The page, after its body has been sent.
     ///
     /// # Errors
-    /// The reason why it cannot be stored: the body was too large, or it broke off.
+    /// The reason why it cannot be stored: the body was too large, broke off, or contains the id of a session.
     pub async fn complete(self, app: &App, key: &PageKey) -> Result<StoredPage, Unstorable> {
-        let Self { mut page, content_length, copy, _permit } = self;
-        let reason = match copy.await {
+        let Self { mut page, content_length, copy, ids, _permit } = self;
+        let (reason, cause) = match copy.await {
             Ok(body) if is_whole(content_length, &body) => {
                 page.body = body.into();
-                finish(app, key, &mut page).await;
-                return Ok(page);
+                if finish(app, key, &mut page, &ids).await {
+                    return Ok(page);
+                }
+                (Reason::Personal, session_ids::CAUSE)
             }
-            Err(NotCopied::TooLarge) => Reason::TooLarge,
-            Ok(_) | Err(NotCopied::Truncated) => Reason::OriginDown,
+            Err(NotCopied::TooLarge) => (Reason::TooLarge, ""),
+            Ok(_) | Err(NotCopied::Truncated) => (Reason::OriginDown, ""),
         };
-        Err(Unstorable { reason, cause: String::new(), item: page.item, tags: page.tags })
+        Err(Unstorable { reason, cause: cause.to_owned(), item: page.item, tags: page.tags })
     }
 }
 
@@ -135,27 +139,41 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
             if page.tags.is_empty() {
                 page.tags.clone_from(&stored.tags);
             }
-            finish(app, request.key, &mut page).await;
+            // The stored body was checked before.
+            finish(app, request.key, &mut page, &SessionIds::default()).await;
             Ok(RenderOutcome::Complete { page, not_modified: true })
         }
         Exchanged::Storable { page, validated: None, response, directives } if !directives.has_esi => {
             collect(app, request, page, *response, directives).await
         }
         Exchanged::Storable { mut page, validated: None, response, .. } => {
+            let ids = session_ids(app, request, &response);
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
-            finish(app, request.key, &mut page).await;
+            if !finish(app, request.key, &mut page, &ids).await {
+                return Err(Error::Esi(session_ids::CAUSE.to_owned()));
+            }
             page.is_declared_shared |= page.has_includes();
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
     }
 }
 
-/// Completes a page whose body is whole.
-async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
+/// The ids of sessions that the page of a storable response must not contain.
+fn session_ids(app: &App, request: &RenderRequest<'_>, response: &Response) -> SessionIds {
+    SessionIds::of(response.headers(), request.key.url(), app.config.page.cookies.csrf.as_deref())
+}
+
+/// Completes a page whose body is whole. False if it contains one of the ids, and so must not be stored. A placeholder in place of a
+/// token is none.
+async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: &SessionIds) -> bool {
     set_stored_headers(page);
     set_etag(page);
     find_holes(app, key, page).await;
+    if ids.are_in(page) {
+        return false;
+    }
     page.hold(&*app.fetch);
+    true
 }
 
 /// Finds the page's elements that rules name, and makes them holes.
@@ -192,6 +210,7 @@ async fn collect(
     let Some(mut permit) = acquire_memory(app, content_length) else {
         return Ok(not_storable(Reason::Busy, response, directives));
     };
+    let ids = session_ids(app, request, &response);
     let (head, body) = response.into_parts();
     let limit = app.config.page.max_bytes;
     // Holes are found in a whole body only, so a page with rules for holes is not streamed.
@@ -205,9 +224,11 @@ async fn collect(
     match collected {
         Ok(CollectOutcome::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
         Ok(CollectOutcome::Whole(body)) if is_whole(content_length, &body) => {
-            page.body = body.into();
-            finish(app, request.key, &mut page).await;
-            Ok(RenderOutcome::Complete { page, not_modified: false })
+            page.body = body.clone().into();
+            if finish(app, request.key, &mut page, &ids).await {
+                return Ok(RenderOutcome::Complete { page, not_modified: false });
+            }
+            Ok(not_storable(Reason::Personal, Response::from_parts(head, body.into()), directives))
         }
         Ok(CollectOutcome::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
         Ok(CollectOutcome::TooLarge(body)) => {
@@ -231,7 +252,7 @@ async fn collect(
             let mut response = Response::new(body);
             *response.status_mut() = page.status;
             *response.headers_mut() = headers;
-            let page = Box::new(StreamingPage { page: *page, content_length, copy, _permit: permit });
+            let page = Box::new(StreamingPage { page: *page, content_length, copy, ids, _permit: permit });
             Ok(RenderOutcome::Streaming { response: Box::new(response), page })
         }
     }
@@ -245,7 +266,8 @@ pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPe
 
 fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> RenderOutcome {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
-    let why = Box::new(Unstorable { reason, cause: String::new(), item, tags });
+    let cause = if reason == Reason::Personal { session_ids::CAUSE.to_owned() } else { String::new() };
+    let why = Box::new(Unstorable { reason, cause, item, tags });
     RenderOutcome::NotStorable(UnstorableResponse { response: Box::new(response), directives, why })
 }
 

@@ -172,7 +172,7 @@ impl SharedRender {
             Box::pin(async move {
                 match page.complete(&app, &key).await {
                     Ok(page) => return store_page(&app, &lease, page, guard).await,
-                    Err(why) if why.reason == Reason::TooLarge && !others_have_page => {
+                    Err(why) if why.reason != Reason::OriginDown && !others_have_page => {
                         end_unstorable(&app, &lease, &why).await;
                     }
                     Err(_) => log_error(store::release(&app.redis, &lease).await),

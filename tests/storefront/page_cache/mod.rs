@@ -18,6 +18,7 @@ mod purge;
 mod refusals;
 pub mod rfc9111;
 mod served;
+mod session_ids;
 mod shared_paths;
 mod stampede;
 mod streams;
