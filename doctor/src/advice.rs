@@ -6,7 +6,7 @@ use edgefront::{
 };
 use serde::Serialize;
 
-use super::{cookies, login};
+use super::{cookies, login, parameters, visitor};
 
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -106,12 +106,6 @@ pub const HOLE_COOKIE_RISK: &str = "none beyond that of HOLES: pages without hol
 pub const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
 
-/// Parameters of lists of products.
-const LIST_PARAMETERS: [&str; 9] = ["page", "p", "paged", "sort", "sort_by", "order", "orderby", "order_by", "dir"];
-
-/// Segments of paths at which a form changes only its visitor's own content.
-const CART_SEGMENTS: [&str; 4] = ["cart", "basket", "wishlist", "compare"];
-
 /// Segments of paths whose pages belong to one visitor in nearly every shop.
 const PERSONAL_SEGMENTS: [&str; 19] = [
     "account",
@@ -167,7 +161,10 @@ pub fn advise(page: &Refused) -> Advice {
         Reason::Vary | Reason::VaryStar => {
             no_rule("Let the shop send no Vary: *, and name only headers that change the page.")
         }
-        Reason::Personal => no_rule("The shop marks the page as one visitor's with Edge-* headers."),
+        Reason::Personal => no_rule(
+            "The page is one visitor's: it has an Edge-* header, or contains the id of a session. Let the shop keep such ids \
+             in cookies only.",
+        ),
         Reason::Unpopular => no_rule(
             "None is needed: the shop names the item with Edge-Item, and its page is stored once it is popular.",
         ),
@@ -185,6 +182,9 @@ pub fn names(rules: &[Rule]) -> String {
 fn name_items(page: &Refused) -> Advice {
     if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
         return Advice::Personal(text, rule);
+    }
+    if let Some(rule) = item_parameter(page) {
+        return Advice::Rules(vec![rule]);
     }
     let path = page.kind.trim_end_matches('/');
     let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
@@ -206,17 +206,23 @@ fn share_path(page: &Refused, risk: &'static str, otherwise: &str) -> Advice {
     if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
         return Advice::Personal(text, rule);
     }
-    let parameters = || page.kind.split_once('?').into_iter().flat_map(|(_, names)| names.split('&'));
-    match path_pattern(page.kind) {
-        Some(value)
-            if parameters().all(|name| LIST_PARAMETERS.contains(&name)) && page.renders != Renders::Different =>
-        {
+    let of_item = item_parameter(page);
+    let kept = parameters::kept(page.kind, &page.config.urls.items).or_else(|| of_item.as_ref().map(|_| Vec::new()));
+    match path_pattern(page.kind).zip(kept).filter(|_| page.renders != Renders::Different) {
+        Some((value, kept)) => {
+            let kept =
+                kept.into_iter().map(|name| Rule { variable: "QUERY_KEPT", value: name.to_owned(), risk: KEPT_RISK });
             let path = Rule { variable: "PATHS_SHARED", value, risk };
-            let kept = |name: &str| Rule { variable: "QUERY_KEPT", value: name.to_owned(), risk: KEPT_RISK };
-            Advice::Rules(std::iter::once(path).chain(parameters().map(kept)).collect())
+            Advice::Rules(std::iter::once(path).chain(kept).chain(of_item).collect())
         }
-        _ => Advice::Declare(otherwise.to_owned()),
+        None => Advice::Declare(otherwise.to_owned()),
     }
+}
+
+/// The rule for items that a query parameter names.
+fn item_parameter(page: &Refused) -> Option<Rule> {
+    let value = parameters::item_route(page.kind, &page.config.urls.items).filter(|_| page.may_be_item)?;
+    Some(Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK })
 }
 
 /// The rule for a page of one visitor, with the reason. None if no sign says that the page is one, or if the rule would
@@ -236,25 +242,6 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     };
     let text = format!("{reason}. Add {path} to PATHS_PERSONAL.");
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
-}
-
-/// The paths at and below the cart to which a form of a page is sent, such as `/cart/*` for `/cart/add`. None for another path.
-///
-/// Each page of a kind may have its own cart: `/events/ball/cart/add` on `/events/ball/`, of `/events/*/`, means `/events/*/cart/*`.
-pub fn cart_paths(target: &str, page: &str, kind: &str) -> Option<String> {
-    let segments: Vec<_> = target.split('/').collect();
-    let end = segments.iter().position(|segment| CART_SEGMENTS.contains(segment))?;
-    let kind = kind.split('?').next().unwrap_or_default().replace("{item}", "*");
-    let of_kind: Vec<_> = page.split('/').zip(kind.split('/')).collect();
-    let same = segments.iter().zip(&of_kind).take_while(|(own, (of_page, _))| *own == of_page).count();
-    let general = of_kind.iter().map(|(_, general)| *general).take(same);
-    let path: Vec<_> = general.chain(segments.iter().skip(same).copied()).take(end + 1).collect();
-    Some(format!("{}/*", path.join("/")))
-}
-
-/// Returns whether a path is one of the cart.
-pub fn is_cart(path: &str) -> bool {
-    path.split('/').any(|segment| CART_SEGMENTS.contains(&segment))
 }
 
 /// Returns whether a path names pages of one visitor in nearly every shop, or a login.
@@ -337,23 +324,11 @@ mod tests {
         for kind in ["/*", "/books/*?color"] {
             assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
         }
+        let route = "ITEM_ROUTES /book?id={item}".to_owned();
+        assert_eq!(rules(Reason::NoItem, "/book?id", &[]), Ok(vec![route.clone()]));
+        assert_eq!(rules(Reason::NoStore, "/book?id", &[]), Ok(vec!["PATHS_SHARED /book".to_owned(), route]));
         let list = rules(Reason::NoItem, "/books?page&sort", &[]).unwrap();
         assert_eq!(list, ["PATHS_SHARED /books", "QUERY_KEPT page", "QUERY_KEPT sort"]);
-    }
-
-    #[test]
-    fn the_carts_of_a_kind_are_one_path() {
-        for (target, page, kind, expected) in [
-            ("/cart/add/mug", "/products/mug", "/products/{item}", Some("/cart/*")),
-            ("/en/cart/add", "/en/products/mug", "/en/products/*?size", Some("/en/cart/*")),
-            ("/events/ball/cart/add", "/events/ball/", "/events/{item}/", Some("/events/*/cart/*")),
-            ("/events/series/cart/add", "/events/series/1/", "/events/*/*/", Some("/events/*/cart/*")),
-            ("/ball/cart/add", "/ball/", "/*/", Some("/*/cart/*")),
-            ("/basket", "/ball/", "/*/", Some("/basket/*")),
-            ("/events/ball/", "/events/ball/", "/events/{item}/", None),
-        ] {
-            assert_eq!(cart_paths(target, page, kind).as_deref(), expected, "{target}");
-        }
     }
 
     #[test]

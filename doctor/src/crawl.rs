@@ -17,7 +17,7 @@ use super::{
     shop::{NoPage, Page, Shop, redirect},
     tell_tales::Traces,
     tokens::CsrfTokens,
-    visitor::Visitors,
+    visitor::{self, Visitors},
 };
 
 /// Most pages of one kind. Ten similar pages show what a hundred show.
@@ -28,6 +28,8 @@ const PARAMETER_DELAY: usize = 5;
 const MAX_ADDRESSES: usize = 3_000;
 /// So many failures in a row end the crawl: the shop has trouble.
 const MAX_FAILURES: u32 = 5;
+/// A shorter value of a cookie is no id of a session.
+const MIN_ID: usize = 16;
 /// Most redirects of the first page.
 const MAX_REDIRECTS: u32 = 5;
 /// A page that scripts build has less text, such as a title and "Please enable JavaScript". Characters.
@@ -142,7 +144,10 @@ impl Crawl<'_> {
             sample.traces.look_at(page, &found);
             sample.pages.push(url.clone());
         }
-        for link in found {
+        let own = self.visitors.own.cookies(url);
+        let values: Vec<_> = own.iter().flat_map(visitor::pairs).map(|(_, value)| value).collect();
+        let ids: Vec<_> = values.into_iter().filter(|value| value.len() >= MIN_ID).collect();
+        for link in found.into_iter().map(|link| links::without_session(link, &ids)) {
             if self.robots.allows(&link) {
                 frontier.add(link, self.rules);
             } else {

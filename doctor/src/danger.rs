@@ -124,8 +124,13 @@ pub fn note_on_sessions(rules: &[&Rule], has_login: bool) -> Option<String> {
     })
 }
 
+/// The notes on all pages.
+pub fn notes(pages: &[Examined]) -> impl Iterator<Item = String> {
+    [note_on_own_name(pages), note_on_links(pages), note_on_choices(pages)].into_iter().flatten()
+}
+
 /// A note on a cookie of the shop with the name of edgefront's own. It never reaches the shop.
-pub fn note_on_own_name(pages: &[Examined]) -> Option<String> {
+fn note_on_own_name(pages: &[Examined]) -> Option<String> {
     let sets = |page: &Examined| page.set_cookies.iter().any(|name| name == cookie::NAME);
     let sends = |visit: &Visit| visit.cookies.iter().any(|name| name == cookie::NAME);
     pages.iter().any(|page| sets(page) || page.visits.iter().any(sends)).then(|| {
@@ -133,6 +138,35 @@ pub fn note_on_own_name(pages: &[Examined]) -> Option<String> {
             "the shop sets {0}, the name of edgefront's own session cookie. edgefront never sends this cookie to the shop, so the \
              shop would lose its sessions: give the shop's cookie another name",
             cookie::NAME
+        )
+    })
+}
+
+/// A note on pages with links or forms that have another address for each visitor.
+fn note_on_links(pages: &[Examined]) -> Option<String> {
+    let find = |page: &Examined| {
+        let found = page.renders_differ.iter().flatten().find(|found| found.kind == DifferenceKind::Address)?;
+        Some((page.url.clone(), found.clone()))
+    };
+    pages.iter().find_map(find).map(|(url, Difference { one, other, .. })| {
+        format!(
+            "the addresses of links on {url} differ for each visitor: `{one}` or `{other}`. If they contain the id of a session, let the \
+             shop keep such ids in cookies only, and run the doctor again: session.use_trans_sid = 0 in PHP, \
+             <tracking-mode>COOKIE</tracking-mode> in a Java application"
+        )
+    })
+}
+
+/// A note on a form that selects the language or the currency. The doctor sends no forms, so it sees no page of the other choice.
+fn note_on_choices(pages: &[Examined]) -> Option<String> {
+    let is_choice = |path: &&String| {
+        let path = path.to_ascii_lowercase();
+        ["lang", "locale", "currency"].iter().any(|word| path.contains(word))
+    };
+    pages.iter().flat_map(|page| &page.posts_to).find(is_choice).map(|path| {
+        format!(
+            "a form is sent to {path}, which probably selects the language or the currency. If the session keeps the choice, name the \
+             session's cookie in COOKIES_PERSONAL, not in COOKIES_HOLES. If a cookie of its own keeps it, name this cookie in COOKIES_VARIED"
         )
     })
 }

@@ -320,7 +320,7 @@ impl Diagnosis {
         } else if report.hit_ratio_with_rules > 0.0 {
             let to_itself = kind.filter(|_| pages.iter().any(|page| page.posts_to.contains(&page.path)));
             let forms = pages.iter().flat_map(|page| page.posts_to.iter().map(|target| (target, &page.path)));
-            let to_cart = forms.filter_map(|(target, path)| advice::cart_paths(target, path, &report.kind));
+            let to_cart = forms.filter_map(|(target, path)| crate::carts::cart_paths(target, path, &report.kind));
             let routes = [&config.page.urls.personal_writes, &config.origin.cart_routes];
             let is_new = |value: &String| !routes.iter().any(|routes| routes.contains(value));
             for value in to_itself.into_iter().chain(to_cart).filter(is_new) {
@@ -344,7 +344,7 @@ impl Diagnosis {
         let is_signed_in = |visit: &&Visit| visit.visitor == Visitor::SignedIn;
         let is_same = visits.clone().filter(is_signed_in).all(|visit| visit.differences.is_empty());
         let text = "the signed-in visitor sees the same pages as everybody: scripts fill in the account's parts, or the cookies of \
-            --login are no longer valid";
+            --login are no longer valid, or only with the User-Agent of their browser";
         visits.any(|visit| is_signed_in(&visit)).then_some(text).filter(|_| is_same).map(str::to_owned)
     }
 
@@ -379,7 +379,7 @@ impl Diagnosis {
             ));
         }
         notes.extend(self.doubtful_login());
-        notes.extend(danger::note_on_own_name(&self.examined));
+        notes.extend(danger::notes(&self.examined));
         notes.extend(fragments::note(&self.examined));
         let text = |value: &str| Value::String(value.to_owned());
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.pages));

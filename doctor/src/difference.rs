@@ -25,6 +25,8 @@ pub enum DifferenceKind {
     Nonce,
     /// The value of a visitor's cookie.
     CookieValue,
+    /// The address of a link or form, such as one with the id of a session.
+    Address,
     /// Text that a visitor reads: a name, a basket, a time.
     VisibleText,
     /// Any other content, such as an attribute or a script.
@@ -61,6 +63,7 @@ impl DifferenceKind {
             Self::CsrfToken => "CSRF token",
             Self::Nonce => "nonce",
             Self::CookieValue => "value of a cookie",
+            Self::Address => "address of a link",
             Self::VisibleText => "visible text",
             Self::Content => "content",
             Self::Status => "status",
@@ -169,13 +172,24 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
     let has_cookie = |text: &str| cookies.iter().any(|value| value.len() >= MIN_COOKIE_VALUE && text.contains(value));
     if near.contains("nonce") {
         DifferenceKind::Nonce
-    } else if is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all)) {
-        DifferenceKind::CsrfToken
     } else if has_cookie(one) || has_cookie(other) {
         DifferenceKind::CookieValue
+    } else if is_address(before) {
+        DifferenceKind::Address
+    } else if is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all)) {
+        DifferenceKind::CsrfToken
     } else {
         DifferenceKind::Content
     }
+}
+
+/// Returns whether a text ends within the address of a link or form, before its fragment.
+fn is_address(text: &str) -> bool {
+    let Some((attributes, value)) = text.rsplit_once("=\"") else { return false };
+    let tag = attributes.rsplit('<').next().unwrap_or_default();
+    let names = (tag.split(' ').next(), tag.rsplit(' ').next());
+    let is_link = matches!(names, (Some("a" | "area"), Some("href")) | (Some("form"), Some("action")));
+    is_link && !value.contains(['"', '#'])
 }
 
 /// Returns whether a text, in lower case, contains the name of a CSRF token.
@@ -228,7 +242,7 @@ mod tests {
 
     #[test]
     fn each_difference_is_named() {
-        use DifferenceKind::{Content, CookieValue, CsrfToken, Nonce, VisibleText};
+        use DifferenceKind::{Address, Content, CookieValue, CsrfToken, Nonce, VisibleText};
         for (one, other, expected) in [
             ("<p>a</p>", "<p>a</p>", &[][..]),
             ("<b>Hello Ann</b>", "<b>Hello Ben</b>", &[VisibleText]),
@@ -238,6 +252,15 @@ mod tests {
             ("<script>var wp = {\"nonce\":\"1a\"}</script>", "<script>var wp = {\"nonce\":\"2b\"}</script>", &[Nonce]),
             ("<input name=authenticity_token value=1>", "<input name=authenticity_token value=2>", &[CsrfToken]),
             ("<a href=\"/?id=s3cr3t-session\">", "<a href=\"/?id=none\">", &[CookieValue]),
+            ("<a class=p href=/a;jsessionid=1>", "<a class=p href=/a;jsessionid=2>", &[Address]),
+            (
+                "<form action=/a;id=1><input name=csrf value=1></form>",
+                "<form action=/a;id=2><input name=csrf value=2></form>",
+                &[Address],
+            ),
+            ("<a href=/mail#1>", "<a href=/mail#2>", &[Content]),
+            ("<a href=/a class=1>", "<a href=/a class=2>", &[Content]),
+            ("<link href=/a?v=1>", "<link href=/a?v=2>", &[Content]),
             ("<i>1</i><p>same</p><i>2</i>", "<i>3</i><p>same</p><i>4</i>", &[VisibleText, VisibleText]),
         ] {
             assert_eq!(kinds(one, other, CsrfTokens::Personal), expected, "{one}");

@@ -11,7 +11,8 @@ use http::{HeaderMap, HeaderValue};
 use xtask::failure::Failure;
 
 use super::{
-    advice::{HOLE_COOKIE_RISK, Rule, cart_paths, path_pattern},
+    advice::{HOLE_COOKIE_RISK, Rule, path_pattern},
+    carts::cart_paths,
     elements,
     examine::{A_SECOND, Examined, Examiner, Visit},
     kinds::is_locale_segment,

@@ -61,6 +61,9 @@ const FILES: [&str; 24] = [
     ".webmanifest",
 ];
 
+/// The names of parameters with the id of a session, in lower case.
+const SESSION_NAMES: [&str; 2] = ["jsessionid", "phpsessid"];
+
 /// Fewer links to another site are probably links to social networks.
 const MIN_LINKS: usize = 3;
 
@@ -75,7 +78,8 @@ pub fn paths(html: &str, page: &Url) -> Vec<String> {
     let tags = start_tags(html).filter(|tag| [&b"a"[..], b"area", b"form"].contains(&&**tag.name));
     let base = base(html, page);
     let targets = tags.filter_map(target).filter_map(|target| base.join(target.trim()).ok());
-    targets.filter(|url| url.origin() == page.origin()).map(|url| url.path().to_owned()).collect()
+    let of_site = targets.filter(|url| url.origin() == page.origin());
+    of_site.map(|url| without_session(url, &[]).path().to_owned()).collect()
 }
 
 /// The addresses of the same site that forms with the method POST send to.
@@ -83,7 +87,7 @@ pub fn of_forms(html: &str, page: &Url) -> Vec<Url> {
     let base = base(html, page);
     let target = |action: String| if action.is_empty() { page } else { &base }.join(&action).ok();
     let targets = post_actions(html).into_iter().filter_map(target);
-    targets.filter(|target| target.origin() == page.origin()).collect()
+    targets.filter(|target| target.origin() == page.origin()).map(|target| without_session(target, &[])).collect()
 }
 
 /// The other site with the most links, and their number. None if each has fewer than [`MIN_LINKS`].
@@ -125,6 +129,20 @@ fn targets(html: &str, page: &Url) -> Vec<Url> {
     links
 }
 
+/// The address without the id of a session: a parameter that Java or PHP adds for visitors without cookies, or one with the value of
+/// a cookie.
+pub fn without_session(mut url: Url, cookies: &[&str]) -> Url {
+    let is_id =
+        |name: &str, value: &str| SESSION_NAMES.contains(&&*name.to_ascii_lowercase()) || cookies.contains(&value);
+    let is_kept = |part: &&str| !part.split_once('=').is_some_and(|(name, value)| is_id(name, value));
+    let path: Vec<_> = url.path().split(';').filter(is_kept).collect();
+    let path = path.join(";");
+    url.set_path(&path);
+    let query = url.query().map(|query| query.split('&').filter(is_kept).collect::<Vec<_>>().join("&"));
+    url.set_query(query.as_deref().filter(|query| !query.is_empty()));
+    url
+}
+
 /// The address without its fragment, if it is a page of the same site that may be requested.
 pub fn page_of_site(mut url: Url, site: &Url) -> Option<Url> {
     url.set_fragment(None);
@@ -153,6 +171,21 @@ mod tests {
             <a href="/?add-to-cart=7">9</a> <a href="https://Müller.example/">10</a>"#;
         let links: Vec<_> = of_page(html, &page).into_iter().map(String::from).collect();
         assert_eq!(links, ["https://shop.example/c/d?x=1&y=2", "https://shop.example/e"]);
+    }
+
+    #[test]
+    fn the_id_of_a_session_is_no_part_of_an_address() {
+        for (address, expected) in [
+            ("/p;jsessionid=0A1B?id=1", "/p?id=1"),
+            ("/p;a=b;JSESSIONID=0A1B", "/p;a=b"),
+            ("/p.php?id=1&PHPSESSID=x", "/p.php?id=1"),
+            ("/p.php?osCsid=s3cr3t", "/p.php"),
+            ("/p.php?osCsid=other&a", "/p.php?osCsid=other&a"),
+            ("/p", "/p"),
+        ] {
+            let url = Url::parse("https://shop.example").unwrap().join(address).unwrap();
+            assert_eq!(without_session(url, &["s3cr3t"]).as_str(), format!("https://shop.example{expected}"));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`advice`]: the rule for a page
-//!   that is not stored. [`trial`]: tries rules.
+//!   that is not stored; [`parameters`]: its query. [`trial`]: tries rules. [`carts`]: the paths of carts.
 //! - [`cookies`]: the rules for cookies that pages set for new visitors.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
@@ -22,6 +22,7 @@
 
 mod advice;
 mod arguments;
+mod carts;
 mod chance;
 mod cookies;
 mod crawl;
@@ -37,6 +38,7 @@ mod kinds;
 mod links;
 mod login;
 mod negotiation;
+mod parameters;
 mod pieces;
 mod render;
 mod report;

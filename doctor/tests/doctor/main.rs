@@ -5,6 +5,8 @@
 //! - [`dangers`]: shops that would show a visitor's page to another one.
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
+//! - [`parameters`]: products that a query parameter names.
+//! - [`session_ids`]: links with the id of a session.
 //! - [`siblings`]: kinds of few pages with one template.
 //! - [`holes`]: pages that differ for a visitor in a few elements.
 //! - [`esi`]: pages whose shop marks the parts of visitors.
@@ -20,5 +22,7 @@ mod esi;
 mod events;
 mod holes;
 mod negotiation;
+mod parameters;
+mod session_ids;
 mod siblings;
 mod support;

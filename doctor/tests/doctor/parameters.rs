@@ -1,0 +1,59 @@
+//! Shops whose addresses name a product by a query parameter, as many shops in PHP and Java do.
+
+use serde_json::json;
+
+use super::support::{Asked, Reply, Shop, hits, kind};
+
+fn page(asked: &Asked) -> Reply {
+    let links = (0..8).map(|number| format!("<a href='/book.php?id={number}'>Book</a>")).collect::<Vec<_>>().concat();
+    let lists = "<a href='/list.php?category=new'>New</a><a href='/list.php?category=old&amp;page=2'>Old</a>";
+    let search = "<a href='/search.php?q=sale'>Sale</a><a href='/invoice.php?order_id=1'>Invoice</a>";
+    let form = "<form method=post action='/cart.php'><button>Add</button></form>";
+    let form = if asked.path.starts_with("/book.php") { form } else { "" };
+    Reply::html(format!("{links}{lists}{search}{form}"))
+}
+
+#[test]
+fn products_of_a_parameter_are_items() {
+    let report = Shop::start(page).examine(&[]);
+    let books = kind(&report, "/book.php?id");
+    assert_eq!(
+        (&books["remedy"], &books["hit_ratio_with_rules"]),
+        (&json!("tried, and safe:"), &json!(1.0)),
+        "{books:#}"
+    );
+    let expected = json!({
+        "ITEM_ROUTES": "/book.php?id={item}",
+        "PATHS_SHARED": "+ /, /list.php",
+        "QUERY_KEPT": "+ category, page",
+    });
+    assert_eq!(report["vars"], expected, "{report:#}");
+    let again = Shop::start(page).examine(&["--var", "ITEM_ROUTES=/book.php?id={item}"]);
+    let books = kind(&again, "/book.php?id={item}");
+    assert_eq!((&books["stored"], hits(books, "without-cookies")), (&books["pages"], 8), "{books:#}");
+}
+
+#[test]
+fn products_that_the_shop_forbids_to_store_are_shared_with_their_parameter() {
+    // As PHP answers after `session_start()`.
+    let php = |asked: &Asked| {
+        let cookie = format!("PHPSESSID=0a1b2c3d4e5f{:014}; path=/", asked.number);
+        page(asked).with("cache-control", "no-store, no-cache, must-revalidate").with("set-cookie", &cookie)
+    };
+    let report = Shop::start(php).examine(&[]);
+    let books = kind(&report, "/book.php?id");
+    assert_eq!(books["hit_ratio_with_rules"], json!(1.0), "{books:#}");
+    assert_eq!(report["vars"]["ITEM_ROUTES"], "/book.php?id={item}");
+    let shared = report["vars"]["PATHS_SHARED"].as_str().unwrap();
+    assert!(shared.contains("/book.php") && !shared.contains("search") && !shared.contains("invoice"), "{shared}");
+}
+
+#[test]
+fn a_form_that_selects_the_language_is_named() {
+    let note = |form: &'static str| {
+        let report = Shop::start(move |_: &Asked| Reply::html(form)).examine(&[]);
+        report["notes"].to_string().contains("probably selects the language or the currency")
+    };
+    assert!(note("<form method=post action='/set-Language'></form>"));
+    assert!(!note("<form method=post action='/cart'></form><form action='/lang'></form>"));
+}
