@@ -29,11 +29,14 @@ pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         log::warn!("holes: {problem}");
         Error::from(FetchError::Unreachable)
     })?;
-    let content: HashMap<_, Vec<_>> = content
-        .iter()
-        .map(|(selector, elements)| (selector, elements.iter().map(|html| String::from_utf8_lossy(html)).collect()))
-        .collect();
-    let mut response = respond::json(respond::NO_STORE, &content);
+    let mut texts: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (selector, elements) in &content {
+        // JSON is UTF-8. Elements in another encoding stay as the page shows them.
+        if let Ok(elements) = elements.iter().map(|html| std::str::from_utf8(html)).collect() {
+            texts.insert(selector, elements);
+        }
+    }
+    let mut response = respond::json(respond::NO_STORE, &texts);
     for cookie in cookies {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }

@@ -210,6 +210,10 @@ async fn content_that_comes_with_a_cookie_shows_until_the_browser_requests_it(sh
     let expected =
         json!({"#mini": ["<div id=mini>basket of <b>ada</b></div>"], "[name=token]": ["<input name=token value=ada>"]});
     assert_eq!(content, expected);
+    // Shift_JIS.
+    shop.origin.answer(Reply::html(b"<div id=mini>\x83\x5c</div><input name=token value=ada>".as_slice()));
+    let content: serde_json::Value = shop.visit("/_edge/v1/holes?page=/products/mug").await.json().await.unwrap();
+    assert_eq!(content, json!({"[name=token]": ["<input name=token value=ada>"]}));
     shop.origin.answer(Reply::status(500));
     assert_eq!(shop.visit("/_edge/v1/holes?page=/products/mug").await.status(), 502);
     for query in ["", "?page=", "?page=products", "?page=%20", "?page=/a&page=/b"] {
