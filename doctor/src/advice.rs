@@ -6,7 +6,7 @@ use edgefront::{
 };
 use serde::Serialize;
 
-use super::{cookies, login, parameters, visitor};
+use super::{cookies, login, parameters};
 
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -17,6 +17,7 @@ use http::{HeaderName, header};
 
 use self::choices::Choice;
 pub use self::choices::{ChosenCookie, chosen_cookies, is_choice};
+pub use self::languages::is_language;
 use super::{advice::Rule, examine::Examined, shop::Shop};
 
 /// Most pages that are compared for one header.
