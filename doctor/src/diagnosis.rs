@@ -2,43 +2,30 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use edgefront::{
-    App,
-    config::item_routes::ItemRoutes,
-    page_cache::{PageKey, Reason},
-};
+use edgefront::{App, config::item_routes::ItemRoutes, page_cache::PageKey};
 use serde_json::Value;
 use url::Url;
 use xtask::failure::Failure;
 
 use super::{
-    advice::{self, Renders, Rule},
+    advice::Rule,
     arguments::DoctorArguments,
     crawl::{Crawl, Sample},
     danger::{self, Danger},
-    difference::DifferenceKind,
+    difference::Difference,
     examine::{Examined, Examiner, Visit},
     files, fragments,
-    hole_trial::{HoleOutcome, HoleTrial},
     kinds::{self, Shape},
-    login,
     negotiation::{self, Finding},
-    render::{self, NotStored},
+    render,
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
     robots::Robots,
     settings::Settings,
     shop::Shop,
     siblings::{self, PagesOfKind, Site},
-    trial::{self, Outcome, Trial},
+    trial,
     visitor::{Visitor, Visitors},
 };
-
-/// The remedy for a page with a token that is in no element that a rule can name, or that has an unusual name.
-const SESSION_TOKEN: &str = "No rule covers the token of the session, so this page stays personal. See \
-    docs/holes.md#tokens-of-a-session.";
-
-/// The heading of rules that a trial found safe.
-const TRIED: &str = "tried, and safe:";
 
 /// Runs the command.
 ///
@@ -72,63 +59,21 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let has_item =
         |routes: &ItemRoutes| examined.iter().any(|page| routes.item(page.url.path(), page.url.query()).is_some());
     let settings = settings.with_default_items(has_item);
-    let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
+    let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined, notes: Vec::new() };
     let kinds = diagnosis.kinds(&sample);
-    let endangered = diagnosis.endangered(&kinds);
-    let (mut dangers, mut found, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut noise, mut declared) = (Vec::new(), Vec::new());
     // First, because the trials then know the cookies that keep a visitor's choice.
-    let chosen = diagnosis.visitors.chosen.take();
-    for Finding { note, rules } in
-        negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page, &chosen).await
-    {
-        notes.push(note);
-        diagnosis.settings = diagnosis.settings.with_rules(&rules);
-    }
-    for (kind, of_kind) in kinds {
-        let pages: Vec<_> = of_kind.pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
-        let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page);
-        let settings = diagnosis.find_rules(&mut report, &of_kind, &endangered).await?;
-        diagnosis.settings = settings;
-        let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);
-        diagnosis.settings = diagnosis.settings.with_rules(protecting);
-        notes.extend(of_kind.is_joined.then(|| siblings::note(&kind, &pages)));
-        noise.extend(pages.iter().find_map(|page| page.noise.first()).map(|found| (kind.clone(), found.clone())));
-        notes.extend(danger::notes_of_kind(&kind, &pages));
-        notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
-        declared.extend(pages.iter().any(|page| page.is_claimed()).then(|| kind.clone()));
-        found.push((report, of_kind));
-    }
-    for (report, of_kind) in &mut found {
-        if of_kind.dangers.is_empty() && report.hit_ratio_with_rules > 0.0 {
-            diagnosis.settings = diagnosis.find_holes(report, &of_kind.pages, &given).await?;
-        }
-        diagnosis.settings = diagnosis.add_write_rules(report, &of_kind.pages);
-        dangers.append(&mut of_kind.dangers);
-    }
-    let mut reports: Vec<_> = found.into_iter().map(|(report, _)| report).collect();
-    let holes = diagnosis.settings.config()?.page.cookies.holes;
-    for report in &mut reports {
-        report.rules.retain(|rule| !rule.is_of_cookie_in(&holes));
-    }
-    let (has_login, rules) = (arguments.login.is_some(), reports.iter().flat_map(|report| &report.rules));
-    notes.extend(danger::note_on_sessions(&rules.collect::<Vec<_>>(), has_login));
-    let cookies = diagnosis.settings.config()?.page.cookies;
-    let has_no_rule = !has_login && cookies.personal.is_empty() && cookies.holes.is_empty();
-    notes.extend(danger::note_on_declared(&declared).filter(|_| has_no_rule));
-    notes.extend(danger::notes_on_noise(noise));
-    if let Some((note, rules)) = robots.personal_paths(&diagnosis.settings.config()?.page.urls.personal_paths) {
-        notes.push(note);
-        diagnosis.settings = diagnosis.settings.with_rules(&rules);
-    }
+    diagnosis.find_variants().await;
+    let judged = diagnosis.judge(kinds).await?;
+    let (dangers, reports) = diagnosis.complete_rules(judged.kinds, &given).await?;
+    diagnosis.note_sessions(&reports, &judged.declared, arguments.login.is_some())?;
+    diagnosis.notes.extend(danger::notes_on_noise(judged.noise));
+    diagnosis.add_robots_rules(&robots)?;
     let found = files::note(&diagnosis.shop, &robots, &diagnosis.settings, &diagnosis.examined).await?;
     if let Some((note, settings)) = found {
-        notes.push(note);
+        diagnosis.notes.push(note);
         diagnosis.settings = settings;
     }
-    let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
-    report.notes.extend(notes);
-    Ok(report)
+    Ok(diagnosis.finish(start, preset, sample, (dangers, reports)))
 }
 
 /// Without a given preset, the shop's traces choose one.
@@ -155,28 +100,24 @@ async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> 
     pages
 }
 
-/// One page for each reason why pages are not stored, and the number of these pages. The most frequent reason comes first, because its
-/// rules often store other pages, too.
-fn refused<'a>(pages: &[&'a Examined]) -> Vec<(&'a Examined, usize)> {
-    let mut refused: Vec<(&Examined, usize)> = Vec::new();
-    for page in pages.iter().filter(|page| page.verdict.is_err()) {
-        match refused.iter_mut().find(|(known, _)| known.is_refused_as(page)) {
-            Some((_, count)) => *count += 1,
-            None => refused.push((page, 1)),
-        }
-    }
-    refused.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    refused
+/// All findings about the shop.
+pub struct Diagnosis {
+    pub app: Rc<App>,
+    pub shop: Rc<Shop>,
+    pub visitors: Visitors,
+    /// With the rules that are proposed so far.
+    pub settings: Settings,
+    pub examined: Vec<Examined>,
+    notes: Vec<String>,
 }
 
-/// All findings about the shop.
-struct Diagnosis {
-    app: Rc<App>,
-    shop: Rc<Shop>,
-    visitors: Visitors,
-    /// With the rules that are proposed so far.
-    settings: Settings,
-    examined: Vec<Examined>,
+/// The kinds of pages, with the rules that store them.
+struct JudgedKinds {
+    kinds: Vec<(KindReport, PagesOfKind)>,
+    /// The kinds whose pages the shop declares public.
+    declared: Vec<String>,
+    /// An invisible difference of each kind that has one.
+    noise: Vec<(String, Difference)>,
 }
 
 impl Diagnosis {
@@ -202,8 +143,82 @@ impl Diagnosis {
         siblings::join(kinds, &Site { examined: &self.examined, addresses: &addresses, linked: &sample.linked })
     }
 
+    /// Finds the languages, devices and formats that have pages of their own.
+    async fn find_variants(&mut self) {
+        let chosen = self.visitors.chosen.take();
+        let config = &self.app.config.page;
+        for Finding { note, rules } in negotiation::find(&self.shop, &self.examined, config, &chosen).await {
+            self.notes.push(note);
+            self.settings = self.settings.with_rules(&rules);
+        }
+    }
+
+    /// Judges each kind of pages, and looks for rules that store its pages.
+    async fn judge(&mut self, kinds: BTreeMap<String, PagesOfKind>) -> Result<JudgedKinds, Failure> {
+        let endangered = self.endangered(&kinds);
+        let mut judged = JudgedKinds { kinds: Vec::new(), declared: Vec::new(), noise: Vec::new() };
+        for (kind, of_kind) in kinds {
+            let mut report = KindReport::of(&kind, &self.pages(&of_kind.pages), &self.app.config.page);
+            self.settings = self.find_rules(&mut report, &of_kind, &endangered).await?;
+            let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);
+            self.settings = self.settings.with_rules(protecting);
+            let pages = self.pages(&of_kind.pages);
+            let mut notes: Vec<_> = of_kind.is_joined.then(|| siblings::note(&kind, &pages)).into_iter().collect();
+            notes.extend(danger::notes_of_kind(&kind, &pages));
+            notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
+            judged
+                .noise
+                .extend(pages.iter().find_map(|page| page.noise.first()).map(|found| (kind.clone(), found.clone())));
+            judged.declared.extend(pages.iter().any(|page| page.is_claimed()).then(|| kind.clone()));
+            self.notes.extend(notes);
+            judged.kinds.push((report, of_kind));
+        }
+        Ok(judged)
+    }
+
+    /// Adds the rules for holes and writes, which need the rules of all kinds. `given`: the settings without proposed rules.
+    async fn complete_rules(
+        &mut self,
+        mut kinds: Vec<(KindReport, PagesOfKind)>,
+        given: &Settings,
+    ) -> Result<(Vec<Danger>, Vec<KindReport>), Failure> {
+        let mut dangers = Vec::new();
+        for (report, of_kind) in &mut kinds {
+            if of_kind.dangers.is_empty() && report.hit_ratio_with_rules > 0.0 {
+                self.settings = self.find_holes(report, &of_kind.pages, given).await?;
+            }
+            self.settings = self.add_write_rules(report, &of_kind.pages);
+            dangers.append(&mut of_kind.dangers);
+        }
+        let mut reports: Vec<_> = kinds.into_iter().map(|(report, _)| report).collect();
+        let holes = self.settings.config()?.page.cookies.holes;
+        for report in &mut reports {
+            report.rules.retain(|rule| !rule.is_of_cookie_in(&holes));
+        }
+        Ok((dangers, reports))
+    }
+
+    /// Adds notes on the cookies of sessions, and on pages that the shop declares shared although no rule names such a cookie.
+    fn note_sessions(&mut self, reports: &[KindReport], declared: &[String], has_login: bool) -> Result<(), Failure> {
+        let rules: Vec<_> = reports.iter().flat_map(|report| &report.rules).collect();
+        self.notes.extend(danger::note_on_sessions(&rules, has_login));
+        let cookies = self.settings.config()?.page.cookies;
+        let has_no_rule = !has_login && cookies.personal.is_empty() && cookies.holes.is_empty();
+        self.notes.extend(danger::note_on_declared(declared).filter(|_| has_no_rule));
+        Ok(())
+    }
+
+    /// Adds the personal paths that `robots.txt` forbids.
+    fn add_robots_rules(&mut self, robots: &Robots) -> Result<(), Failure> {
+        if let Some((note, rules)) = robots.personal_paths(&self.settings.config()?.page.urls.personal_paths) {
+            self.notes.push(note);
+            self.settings = self.settings.with_rules(&rules);
+        }
+        Ok(())
+    }
+
     /// The examined pages with these indices.
-    fn pages(&self, indices: &[usize]) -> Vec<&Examined> {
+    pub fn pages(&self, indices: &[usize]) -> Vec<&Examined> {
         indices.iter().filter_map(|index| self.examined.get(*index)).collect()
     }
 
@@ -212,127 +227,6 @@ impl Diagnosis {
         let kinds = kinds.values().filter(|kind| !kind.dangers.is_empty());
         let pages = kinds.flat_map(|kind| &kind.pages).filter_map(|index| self.examined.get(*index));
         pages.map(|page| page.url.clone()).collect()
-    }
-
-    /// Looks for rules for the pages that are not stored, unless they are in danger. Returns the settings with them.
-    async fn find_rules(
-        &self,
-        report: &mut KindReport,
-        of_kind: &PagesOfKind,
-        endangered: &[Url],
-    ) -> Result<Settings, Failure> {
-        let (mut settings, pages) = (self.settings.clone(), self.pages(&of_kind.pages));
-        let refused = refused(&pages);
-        let Some((page, _)) = refused.first() else { return Ok(settings) };
-        // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
-        let is_unsafe = |page: &&&Examined| {
-            let between = page.renders_differ.iter().flatten();
-            between.into_iter().any(|found| found.kind != DifferenceKind::CsrfToken)
-        };
-        if let Some(page) = pages.iter().find(is_unsafe) {
-            let is_silent = |why: &NotStored| matches!(why.reason, Reason::NoItem | Reason::SetCookie);
-            let is_silent = page.verdict.as_ref().is_err_and(is_silent);
-            let personal = advice::keep_personal(&report.kind, Renders::Different).filter(|_| is_silent);
-            if let Some((text, rule)) = personal {
-                return Ok(report.keep_personal(text, rule, &self.settings));
-            }
-            let why = format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url);
-            report.remedy = Some(why);
-            return Ok(settings);
-        }
-        if endangered.contains(&page.url) {
-            report.remedy = Some("None: these pages are in danger, so no rule may share them.".to_owned());
-            return Ok(settings);
-        }
-        let (shop, visitors, sample) = (&self.shop, &self.visitors, self.examined.as_slice());
-        let siblings = if of_kind.is_joined { pages.as_slice() } else { &[] };
-        let other_tokens = &of_kind.other_tokens;
-        eprintln!("...  trying rules for {}", report.kind);
-        let (mut is_stored, mut failures) = (false, Vec::new());
-        for (page, count) in refused {
-            let trial = Trial { shop, visitors, settings: &settings, sample, endangered, siblings, other_tokens };
-            match trial.run(&report.kind, page).await? {
-                Outcome::Works { rules, settings: with_rules } => {
-                    report.hit_ratio_with_rules += average([(1.0, count), (0.0, pages.len() - count)].into_iter());
-                    report.rules.extend(rules);
-                    (is_stored, settings) = (true, with_rules);
-                }
-                Outcome::Differs { rules, differences, at, .. } => {
-                    let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
-                    let of_session = are_tokens && at == page.url.as_str() && !differences.is_empty();
-                    report.differences.extend(differences);
-                    let shared = || {
-                        let names = advice::names(&rules);
-                        format!("None: {names} would store {at}, which is not the same for all visitors.")
-                    };
-                    failures.push((page, if of_session { SESSION_TOKEN.to_owned() } else { shared() }));
-                }
-                Outcome::Personal(text, rule) => return Ok(report.keep_personal(text, rule, &self.settings)),
-                Outcome::NoRule(text) => failures.push((page, text)),
-            }
-        }
-        let failure = failures.into_iter().next();
-        if is_stored {
-            let text = if report.rules.is_empty() { "the other proposed rules store these pages, too." } else { TRIED };
-            report.remedy = Some(text.to_owned());
-            let warning =
-                |(page, text): (&Examined, String)| format!("pages such as {} stay unstored. {text}", page.url);
-            report.warning = report.warning.take().or_else(|| failure.map(warning));
-        } else {
-            report.remedy = failure.map(|(_, text)| text);
-        }
-        Ok(settings)
-    }
-
-    /// Looks for holes of shared pages, for visitors who otherwise get pages of their own. Returns the settings with them.
-    async fn find_holes(
-        &self,
-        report: &mut KindReport,
-        indices: &[usize],
-        given: &Settings,
-    ) -> Result<Settings, Failure> {
-        let pages = self.pages(indices);
-        let (settings, sample) = (&self.settings, self.examined.as_slice());
-        let trial = HoleTrial { shop: &self.shop, visitors: &self.visitors, given, settings, sample };
-        let holes = match trial.run(&report.kind, &pages).await? {
-            HoleOutcome::Works(holes) => holes,
-            HoleOutcome::NotCovered(warning) => {
-                report.warning.get_or_insert(warning);
-                return Ok(self.settings.clone());
-            }
-            HoleOutcome::NoRule => return Ok(self.settings.clone()),
-        };
-        report.remedy.get_or_insert_with(|| TRIED.to_owned());
-        report.rules.extend(holes.rules);
-        Ok(holes.settings)
-    }
-
-    /// Rules for writes that change only what their visitor sees: forms that a shared page sends to itself or to the cart, and
-    /// logins. Returns the settings with them.
-    fn add_write_rules(&self, report: &mut KindReport, indices: &[usize]) -> Settings {
-        let pages = self.pages(indices);
-        let (config, mut rules) = (&self.app.config, Vec::new());
-        let kind = advice::path_pattern(&report.kind);
-        if let Some(value) = login::route(&report.kind)
-            && !config.origin.login_routes.contains(&value)
-        {
-            rules.push(Rule { variable: "LOGIN_ROUTES", value, risk: login::RISK });
-        } else if report.hit_ratio_with_rules > 0.0 {
-            let to_itself = kind.filter(|_| pages.iter().any(|page| page.posts_to.contains(&page.path)));
-            let forms = pages.iter().flat_map(|page| page.posts_to.iter().map(|target| (target, &page.path)));
-            let to_cart = forms.filter_map(|(target, path)| crate::carts::cart_paths(target, path, &report.kind));
-            let routes = [&config.page.urls.personal_writes, &config.origin.cart_routes];
-            let is_new = |value: &String| !routes.iter().any(|routes| routes.contains(value));
-            for value in to_itself.into_iter().chain(to_cart).filter(is_new) {
-                let rule = Rule { variable: "WRITES_PERSONAL", value, risk: advice::WRITE_RISK };
-                if !rules.contains(&rule) {
-                    rules.push(rule);
-                }
-            }
-        }
-        let settings = self.settings.with_rules(&rules);
-        report.rules.extend(rules);
-        settings
     }
 
     /// A note if the signed-in visitor sees what everybody sees. Fragments (ESI), which may show the account, are not compared.
@@ -381,6 +275,7 @@ impl Diagnosis {
         notes.extend(self.doubtful_login());
         notes.extend(danger::notes(&self.examined));
         notes.extend(fragments::note(&self.examined));
+        notes.extend(self.notes);
         let text = |value: &str| Value::String(value.to_owned());
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.pages));
         Report {

@@ -17,7 +17,8 @@
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
 //! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own.
 //! - [`files`]: scripts that start the session which the rules keep away from the pages.
-//! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`report`]: the result as text or JSON.
+//! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`proposals`]: the
+//!   rules for a kind of pages. [`report`]: the result as text or JSON.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod advice;
@@ -40,6 +41,7 @@ mod login;
 mod negotiation;
 mod parameters;
 mod pieces;
+mod proposals;
 mod render;
 mod report;
 mod robots;
