@@ -170,14 +170,16 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
         before.chars().skip(start).collect::<String>().to_ascii_lowercase()
     };
     let has_cookie = |text: &str| cookies.iter().any(|value| value.len() >= MIN_COOKIE_VALUE && text.contains(value));
+    let has_value = has_cookie(one) || has_cookie(other);
     if near.contains("nonce") {
         DifferenceKind::Nonce
-    } else if has_cookie(one) || has_cookie(other) {
-        DifferenceKind::CookieValue
-    } else if is_address(before) {
+    } else if is_address(before) && !has_value {
         DifferenceKind::Address
-    } else if is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all)) {
+    } else if !is_address(before) && (is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all))) {
+        // Also if a cookie has the same value, as in a double-submit protection.
         DifferenceKind::CsrfToken
+    } else if has_value {
+        DifferenceKind::CookieValue
     } else {
         DifferenceKind::Content
     }
