@@ -98,14 +98,13 @@ impl Route {
     fn item(&self, path: &str, query: &str) -> Option<ItemId> {
         match self {
             Self::Path { before, after } => {
-                let mut pages = pages_of_data(path).peekable();
-                let segment = if pages.peek().is_some() {
-                    // The path of the data lacks a slash at the end of the page's path.
-                    let after = after.trim_end_matches('/');
-                    pages.find_map(|page| page.strip_prefix(before.as_str())?.strip_suffix(after))?
-                } else {
-                    path.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?
+                // The path of the data lacks a slash at the end of the page's path.
+                let (paths, after) = match pages_of_data(path) {
+                    [None, _] => ([Some(path), None], after.as_str()),
+                    pages => (pages, after.trim_end_matches('/')),
                 };
+                let mut paths = paths.into_iter().flatten();
+                let segment = paths.find_map(|path| path.strip_prefix(before.as_str())?.strip_suffix(after))?;
                 ItemId::parse(&percent_decode_str(segment).decode_utf8().ok()?).ok()
             }
             Self::Query { path: own, parameter } => {

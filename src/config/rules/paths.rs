@@ -74,7 +74,11 @@ impl PathPatterns {
         [Some(path), routed]
             .into_iter()
             .flatten()
-            .flat_map(|path| [Some(path), page_of_format(path)].into_iter().flatten().chain(pages_of_data(path)))
+            .flat_map(|path| {
+                let [page, other] = pages_of_data(path);
+                [Some(path), page, other, page_of_format(path)]
+            })
+            .flatten()
             .any(|path| self.patterns.contains(path) || self.has_folders && self.patterns.contains(&format!("{path}/")))
     }
 
@@ -104,18 +108,16 @@ const NEXT_DATA: &str = "/_next/data/";
 ///
 /// Next.js puts the language before each path of data, also that of the default language, whose pages have none. So
 /// `/_next/data/BUILD/en/cart.json` are the data of `/en/cart` or `/cart`.
-pub fn pages_of_data(path: &str) -> impl Iterator<Item = &str> {
-    let page = match path.strip_prefix(NEXT_DATA) {
-        Some(data) => data.find('/').and_then(|build| data.get(build..)?.strip_suffix(".json")),
-        None => DATA_SUFFIXES.iter().find_map(|suffix| path.strip_suffix(suffix)),
+#[must_use]
+pub fn pages_of_data(path: &str) -> [Option<&str>; 2] {
+    let Some(data) = path.strip_prefix(NEXT_DATA) else {
+        let page = DATA_SUFFIXES.iter().find_map(|suffix| path.strip_suffix(suffix));
+        return [page.map(|page| if page.is_empty() { "/" } else { page }), None];
     };
-    let is_next = path.starts_with(NEXT_DATA);
-    let without_language = page.filter(|_| is_next).and_then(|page| {
-        let rest = page.get(1..)?;
-        Some(rest.find('/').and_then(|end| rest.get(end..)).unwrap_or("/"))
-    });
-    let home = |page| if matches!(page, "" | "/index") { "/" } else { page };
-    page.map(home).into_iter().chain(without_language)
+    let page = data.strip_suffix(".json").and_then(|data| data.get(data.find('/')?..));
+    let other =
+        page.and_then(|page| page.get(1..)).map(|page| page.find('/').and_then(|end| page.get(end..)).unwrap_or("/"));
+    [page.map(|page| if page == "/index" { "/" } else { page }), other]
 }
 
 /// Symfony, Laravel, Magento and others route `/index.php/cart` like `/cart`.

@@ -71,7 +71,7 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let named = [header(header::LOCATION), header(header::CONTENT_LOCATION)].into_iter().filter(|_| !is_of_visitor);
     let mut urls = vec![target.clone()];
-    let page = pages_of_data(target.path()).next();
+    let [page, _] = pages_of_data(target.path());
     // The page's own path may end with a slash, which the path of the data does not show.
     let with_slash = page.map(|page| format!("{}/", page.trim_end_matches('/')));
     for text in named.chain([page, with_slash.as_deref()]).flatten() {
