@@ -122,18 +122,22 @@ impl FoundHoles {
             return (body, holes);
         }
         let mut result = Vec::with_capacity(body.len());
-        let mut at = 0;
+        // The bytes that the edits before each one add and remove: a page may have thousands of forms.
+        let (mut at, mut added, mut removed, mut sums) = (0, 0, 0, vec![(0, 0)]);
         for (range, text) in &self.edits {
             result.extend_from_slice(body.get(at..range.start).unwrap_or_default());
             result.extend_from_slice(text.as_bytes());
             at = range.end;
+            added += text.len();
+            removed += range.len();
+            sums.push((added, removed));
         }
         result.extend_from_slice(body.get(at..).unwrap_or_default());
         let moved = |position: usize| {
-            let before = self.edits.iter().filter(|(range, _)| range.start <= position);
-            let added: usize = before.map(|(_, text)| text.len()).sum();
-            let behind = self.edits.iter().filter(|(range, _)| range.start < position);
-            let removed: usize = behind.map(|(range, _)| range.len()).sum();
+            let until = self.edits.partition_point(|(range, _)| range.start <= position);
+            let before = self.edits.partition_point(|(range, _)| range.start < position);
+            let (added, _) = sums.get(until).copied().unwrap_or_default();
+            let (_, removed) = sums.get(before).copied().unwrap_or_default();
             position + added - removed
         };
         for hole in &mut holes {
