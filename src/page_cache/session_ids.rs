@@ -3,6 +3,7 @@
 //! is not stored.
 
 use http::{HeaderMap, HeaderValue, header};
+use memchr::memchr_iter;
 
 use super::stored_page::StoredPage;
 use crate::proxy::cookie_name;
@@ -10,52 +11,59 @@ use crate::proxy::cookie_name;
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
 /// The names of sessions in addresses. An id follows: scripts may have the name alone.
-const NAMES: [&str; 2] = [";jsessionid=", "PHPSESSID="];
+const NAMES: [&[u8]; 2] = [b";jsessionid=", b"PHPSESSID="];
 /// Least length of an id after its name, bytes.
 const MIN_ID: usize = 8;
 
 /// The reason not to store a page, for operators.
 pub const CAUSE: &str = "the response contains the id of a session";
 
-/// The texts that a page must not contain. The default is none.
+/// The ids that a page must not contain. The default is none.
 #[derive(Default)]
-pub struct SessionIds(Vec<String>);
+pub struct SessionIds {
+    has_names: bool,
+    values: Vec<String>,
+}
 
 impl SessionIds {
     /// Of a storable response to a shared render: [`NAMES`], and the values of its cookies, which the rules drop. A value in `url`, the
     /// address of the page, is no secret. All visitors have the same value of `csrf`, the cookie of `CSRF_COOKIE`.
     pub fn of(headers: &HeaderMap, url: &str, csrf: Option<&str>) -> Self {
-        let mut ids: Vec<_> = NAMES.map(str::to_owned).into();
+        let mut values = Vec::new();
         for line in headers.get_all(header::SET_COOKIE) {
             let text = String::from_utf8_lossy(line.as_bytes());
             let pair = text.split(';').next().unwrap_or_default();
             let value = pair.split_once('=').map_or("", |(_, value)| value.trim_matches(['"', ' ']));
             if value.len() >= MIN_VALUE && !url.contains(value) && csrf != Some(&*cookie_name(line)) {
-                ids.push(value.to_owned());
+                values.push(value.to_owned());
             }
         }
-        Self(ids)
+        Self { has_names: true, values }
     }
 
     /// Returns whether the body or a header contains an id.
     pub fn are_in(&self, page: &StoredPage) -> bool {
-        if self.0.is_empty() {
+        if !self.has_names {
             return false;
         }
         let body = page.body.read();
-        let texts = || page.headers.values().map(HeaderValue::as_bytes).chain([&body[..]]);
-        self.0.iter().any(|id| texts().any(|text| contains(text, id)))
+        let mut texts = page.headers.values().map(HeaderValue::as_bytes).chain([&body[..]]);
+        texts.any(|text| has_named_id(text) || self.values.iter().any(|value| contains(text, value.as_bytes())))
     }
 }
 
-/// Returns whether `text` contains the value `id`, or the name `id` with an id behind it.
-fn contains(text: &[u8], id: &str) -> bool {
-    let tail = if id.ends_with('=') && id.len() < MIN_VALUE { MIN_ID } else { 0 };
-    let id = id.as_bytes();
-    text.windows(id.len() + tail).any(|window| {
-        window.first() == id.first()
-            && window.strip_prefix(id).is_some_and(|tail| tail.iter().all(u8::is_ascii_alphanumeric))
+/// Returns whether `text` contains one of [`NAMES`] with an id behind it. One pass over all bytes of a rendered page.
+fn has_named_id(text: &[u8]) -> bool {
+    memchr_iter(b'=', text).any(|at| {
+        let (before, behind) = text.split_at(at + 1);
+        let has_id = || behind.get(..MIN_ID).is_some_and(|id| id.iter().all(u8::is_ascii_alphanumeric));
+        NAMES.iter().any(|name| before.ends_with(name)) && has_id()
     })
+}
+
+fn contains(text: &[u8], value: &[u8]) -> bool {
+    let Some(first) = value.first() else { return false };
+    memchr_iter(*first, text).any(|at| text.get(at..).is_some_and(|rest| rest.starts_with(value)))
 }
 
 #[cfg(test)]
@@ -72,8 +80,9 @@ mod tests {
             (";jsessionid=", false),
             ("", false),
         ] {
-            assert_eq!(contains(text.as_bytes(), NAMES[0]), expected, "{text}");
+            assert_eq!(has_named_id(text.as_bytes()), expected, "{text}");
         }
-        assert!(contains(b"<a href='/?sid=a-value-of-a-cookie='>", "a-value-of-a-cookie="));
+        assert!(contains(b"<a href='/?sid=a-value-of-a-cookie='>", b"a-value-of-a-cookie="));
+        assert!(!contains(b"<a href='/?sid=a-value-of-a'>", b"a-value-of-a-cookie="));
     }
 }
