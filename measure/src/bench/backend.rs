@@ -91,26 +91,35 @@ impl Backend {
     /// # Errors
     /// When Redis does not answer.
     pub async fn delete_pages(&self) -> Result<(), Failure> {
+        // edgefront ends most leases by the page that names them. Without the page, requests would wait for its render.
+        for family in [families::PAGE, families::RENDER_LEASE] {
+            self.delete_matching(&format!("{}*", family.prefix())).await?;
+        }
+        // edgefront's account of the stored pages.
+        self.unlink(&[families::STORED_PAGES.prefix().to_owned()]).await
+    }
+
+    async fn delete_matching(&self, pattern: &str) -> Result<(), Failure> {
         let mut connection = self.connection.clone();
         let mut cursor = String::from("0");
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg("cache:*").arg("COUNT").arg(SCAN_COUNT);
+            scan.arg(&cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT);
             let found = scan.query_async(&mut connection).await;
             let (next, keys): (String, Vec<String>) = found.map_err(|cause| redis_failure(&cause))?;
             if !keys.is_empty() {
-                let mut unlink = redis::cmd("UNLINK");
-                unlink.arg(keys).exec_async(&mut connection).await.map_err(|cause| redis_failure(&cause))?;
+                self.unlink(&keys).await?;
             }
             if next == "0" {
-                break;
+                return Ok(());
             }
             cursor = next;
         }
-        // edgefront's account of the stored pages.
+    }
+
+    async fn unlink(&self, keys: &[String]) -> Result<(), Failure> {
         let mut unlink = redis::cmd("UNLINK");
-        unlink.arg(families::STORED_PAGES.prefix());
-        unlink.exec_async(&mut connection).await.map_err(|cause| redis_failure(&cause))
+        unlink.arg(keys).exec_async(&mut self.connection.clone()).await.map_err(|cause| redis_failure(&cause))
     }
 }
 
