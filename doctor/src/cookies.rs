@@ -1,6 +1,6 @@
 //! Rules for the cookies that a page sets for new visitors.
 
-use edgefront::config::rules::CookieRules;
+use edgefront::{config::rules::CookieRules, proxy::is_deletion};
 use http::{HeaderMap, header};
 
 use super::{
@@ -27,16 +27,14 @@ pub fn is_csrf(name: &str) -> bool {
 pub fn equal_values(one: &HeaderMap, other: &HeaderMap) -> Vec<(String, String)> {
     let of_other = set_cookie_pairs(other);
     let lines = one.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let deleted: Vec<_> = lines.filter(|line| is_deletion(line)).collect();
-    let is_set = |(name, _): &(String, String)| {
-        !deleted.iter().any(|line| line.split('=').next().is_some_and(|deleted| deleted.trim() == name))
-    };
-    set_cookie_pairs(one).into_iter().filter(|pair| of_other.contains(pair)).filter(is_set).collect()
-}
-
-fn is_deletion(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    ["max-age=0", "max-age=-", "1970"].iter().any(|part| line.contains(part))
+    let deleted = lines.filter_map(|line| {
+        let (pair, attributes) = line.split_once(';')?;
+        let (name, value) = pair.split_once('=')?;
+        is_deletion(value, attributes).then_some(name.trim())
+    });
+    let deleted: Vec<_> = deleted.collect();
+    let pairs = set_cookie_pairs(one).into_iter();
+    pairs.filter(|pair| of_other.contains(pair) && !deleted.contains(&&*pair.0)).collect()
 }
 
 /// Name and value of each cookie that all new visitors get, on every page of the sample that sets it, such as an empty session or

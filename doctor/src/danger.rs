@@ -8,6 +8,7 @@ use super::{
     cookies,
     difference::{Difference, DifferenceKind},
     examine::{Examined, Visit},
+    negotiation::names_choice,
     visitor::Visitor,
 };
 
@@ -157,13 +158,10 @@ fn note_on_links(pages: &[Examined]) -> Option<String> {
     })
 }
 
-/// A note on a form that selects the language or the currency. The doctor sends no forms, so it sees no page of the other choice.
+/// A note on a form that selects the language or the currency. The doctor sends no forms, so it does not see if the session keeps
+/// the choice.
 fn note_on_choices(pages: &[Examined]) -> Option<String> {
-    let is_choice = |path: &&String| {
-        let path = path.to_ascii_lowercase();
-        ["lang", "locale", "currency"].iter().any(|word| path.contains(word))
-    };
-    pages.iter().flat_map(|page| &page.posts_to).find(is_choice).map(|path| {
+    pages.iter().flat_map(|page| &page.posts_to).find(|path| names_choice(path)).map(|path| {
         format!(
             "a form is sent to {path}, which probably selects the language or the currency. If the session keeps the choice, name the \
              session's cookie in COOKIES_PERSONAL, not in COOKIES_HOLES. If a cookie of its own keeps it, name this cookie in COOKIES_VARIED"

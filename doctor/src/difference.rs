@@ -173,9 +173,9 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
     let has_value = has_cookie(one) || has_cookie(other);
     if near.contains("nonce") {
         DifferenceKind::Nonce
-    } else if is_address(before) && !has_value {
-        DifferenceKind::Address
-    } else if !is_address(before) && (is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all))) {
+    } else if is_address(before) {
+        if has_value { DifferenceKind::CookieValue } else { DifferenceKind::Address }
+    } else if is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all)) {
         // Also if a cookie has the same value, as in a double-submit protection.
         DifferenceKind::CsrfToken
     } else if has_value {

@@ -6,7 +6,6 @@ use http::{HeaderMap, HeaderValue, header};
 use memchr::memchr_iter;
 
 use super::stored_page::StoredPage;
-use crate::proxy::cookie_name;
 
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
@@ -18,37 +17,31 @@ const MIN_ID: usize = 8;
 /// The reason not to store a page, for operators.
 pub const CAUSE: &str = "the response contains the id of a session";
 
-/// The ids that a page must not contain. The default is none.
-#[derive(Default)]
-pub struct SessionIds {
-    has_names: bool,
-    values: Vec<String>,
-}
+/// The ids of sessions that a page must not contain: those behind [`NAMES`], and these values of cookies.
+pub struct SessionIds(Vec<String>);
 
 impl SessionIds {
-    /// Of a storable response to a shared render: [`NAMES`], and the values of its cookies, which the rules drop. A value in `url`, the
-    /// address of the page, is no secret. All visitors have the same value of `csrf`, the cookie of `CSRF_COOKIE`.
+    /// Of a response to a shared render, whose `Set-Cookie`s the rules drop. A value in the page's address `url` is no secret.
+    /// The cookie `csrf`, that of `CSRF_COOKIE`, has the same value for all visitors.
     pub fn of(headers: &HeaderMap, url: &str, csrf: Option<&str>) -> Self {
         let mut values = Vec::new();
         for line in headers.get_all(header::SET_COOKIE) {
-            let text = String::from_utf8_lossy(line.as_bytes());
-            let pair = text.split(';').next().unwrap_or_default();
-            let value = pair.split_once('=').map_or("", |(_, value)| value.trim_matches(['"', ' ']));
-            if value.len() >= MIN_VALUE && !url.contains(value) && csrf != Some(&*cookie_name(line)) {
+            let line = String::from_utf8_lossy(line.as_bytes());
+            let pair = line.split(';').next().unwrap_or_default();
+            let Some((name, value)) = pair.split_once('=') else { continue };
+            let value = value.trim_matches(['"', ' ']);
+            if value.len() >= MIN_VALUE && !url.contains(value) && csrf != Some(name.trim()) {
                 values.push(value.to_owned());
             }
         }
-        Self { has_names: true, values }
+        Self(values)
     }
 
     /// Returns whether the body or a header contains an id.
     pub fn are_in(&self, page: &StoredPage) -> bool {
-        if !self.has_names {
-            return false;
-        }
         let body = page.body.read();
         let mut texts = page.headers.values().map(HeaderValue::as_bytes).chain([&body[..]]);
-        texts.any(|text| has_named_id(text) || self.values.iter().any(|value| contains(text, value.as_bytes())))
+        texts.any(|text| has_named_id(text) || self.0.iter().any(|value| contains(text, value.as_bytes())))
     }
 }
 

@@ -40,12 +40,17 @@ pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
     let (pair, attributes) = line.split_once(';').unwrap_or((&line, ""));
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     remove(headers, name.trim());
-    // Servers delete a cookie by an empty value, `Max-Age=0`, or the first day of Unix time.
-    let attributes = attributes.to_ascii_lowercase();
-    let is_deleted = value.trim().is_empty() || attributes.contains("max-age=0") || attributes.contains("1970");
-    if !is_deleted {
+    if !is_deletion(value, attributes) {
         add(headers, format!("{}={}", name.trim(), value.trim()).as_bytes());
     }
+}
+
+/// Returns whether a `Set-Cookie` deletes its cookie. Servers do that by an empty value, `Max-Age=0` or a negative one, or the first
+/// day of Unix time.
+#[must_use]
+pub fn is_deletion(value: &str, attributes: &str) -> bool {
+    let attributes = attributes.to_ascii_lowercase();
+    value.trim().is_empty() || ["max-age=0", "max-age=-", "1970"].iter().any(|part| attributes.contains(part))
 }
 
 /// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name. So bytes

@@ -51,6 +51,7 @@ impl Keyring {
             .take(MAX_VERIFIED_COOKIES)
             .filter_map(|value| self.verify(value))
             .filter(|token| token.began() + self.max_age > now)
+            // Not `max_by_key`: of sessions of the same second, it takes the last one.
             .min_by_key(|token| Reverse(token.began()))
     }
 

@@ -24,24 +24,10 @@ const CURRENCIES: [&str; 42] = [
     "RSD", "SAR", "SEK", "SGD", "THB", "TRY", "TWD", "UAH", "USD", "ZAR",
 ];
 
-/// A name in the address of a link that chooses.
+/// Parts of addresses that choose.
 const NAMES: [&str; 3] = ["lang", "locale", "currenc"];
 
-/// Cookies in which well-known software keeps a choice: Django, Next.js, Nuxt, Polylang and i18next first.
-const KNOWN_NAMES: [(Choice, &str); 10] = [
-    (Choice::Language, "django_language"),
-    (Choice::Language, "NEXT_LOCALE"),
-    (Choice::Language, "i18n_redirected"),
-    (Choice::Language, "pll_language"),
-    (Choice::Language, "i18next"),
-    (Choice::Language, "locale"),
-    (Choice::Language, "language"),
-    (Choice::Language, "lang"),
-    (Choice::Currency, "currency"),
-    (Choice::Currency, "CURRENCY"),
-];
-
-/// A choice that a visitor makes by a link.
+/// A choice that a visitor makes by a link or a form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Choice {
     Language,
@@ -61,6 +47,23 @@ impl Choice {
         match self {
             Self::Language => "language",
             Self::Currency => "currency",
+        }
+    }
+
+    /// Cookies in which well-known software keeps the choice: Django, Next.js, Nuxt, Polylang and i18next first.
+    const fn known_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Language => &[
+                "django_language",
+                "NEXT_LOCALE",
+                "i18n_redirected",
+                "pll_language",
+                "i18next",
+                "locale",
+                "language",
+                "lang",
+            ],
+            Self::Currency => &["currency", "CURRENCY"],
         }
     }
 
@@ -91,60 +94,78 @@ pub fn chosen_cookies(headers: &HeaderMap) -> impl Iterator<Item = ChosenCookie>
     })
 }
 
-/// Returns whether a link chooses a language or a currency, such as `/currency/USD` or `?lang=de`.
-pub fn is_choice(url: &Url) -> bool {
-    let address = url[url::Position::BeforePath..].to_ascii_lowercase();
-    let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let has_value = Choice::of(last).is_some() || url.query_pairs().any(|(_, value)| Choice::of(&value).is_some());
-    has_value && NAMES.iter().any(|name| address.contains(name))
+/// Returns whether an address is probably one that chooses a language or a currency, by its words.
+pub fn names_choice(address: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    NAMES.iter().any(|name| address.contains(name))
 }
 
-/// Rules of `COOKIES_VARIED`, one for each choice. A cookie has a rule if it selects one of the pages.
-pub async fn rules(shop: &Shop, pages: &[&Url], set: &BTreeSet<ChosenCookie>) -> Vec<(Choice, String)> {
-    let mut cookies: BTreeMap<(Choice, &str), Vec<&ChosenCookie>> = BTreeMap::new();
-    for cookie in set {
-        cookies.entry((cookie.choice, &cookie.name)).or_default().push(cookie);
+/// Returns whether a link chooses a language or a currency, such as `/currency/USD` or `?lang=de`.
+pub fn is_choice(url: &Url) -> bool {
+    let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let has_value = Choice::of(last).is_some() || url.query_pairs().any(|(_, value)| Choice::of(&value).is_some());
+    has_value && names_choice(&url[url::Position::BeforePath..])
+}
+
+/// A rule of `COOKIES_VARIED` for each of these choices whose cookie selects one of the pages.
+pub async fn rules(
+    shop: &Shop,
+    pages: &[&Url],
+    set: &BTreeSet<ChosenCookie>,
+    choices: &[Choice],
+) -> Vec<(Choice, String)> {
+    let mut rules = Vec::new();
+    for choice in choices {
+        let rule = match rule_of_set(shop, pages, set, *choice).await {
+            Some(rule) => Some(rule),
+            None => rule_of_known_names(shop, pages, *choice).await,
+        };
+        rules.extend(rule.map(|rule| (*choice, rule)));
     }
-    let mut rules = BTreeMap::new();
-    for ((choice, _), values) in cookies.into_iter().filter(|(_, values)| values.len() <= MAX_LANGUAGES) {
-        if !rules.contains_key(&choice) && selects_one(shop, pages, &values).await {
-            rules.insert(choice, rule(&values));
-        }
+    rules
+}
+
+/// The rule for a cookie that the shop has set.
+async fn rule_of_set(shop: &Shop, pages: &[&Url], set: &BTreeSet<ChosenCookie>, choice: Choice) -> Option<String> {
+    let mut cookies: BTreeMap<&str, Vec<&ChosenCookie>> = BTreeMap::new();
+    for cookie in set.iter().filter(|cookie| cookie.choice == choice) {
+        cookies.entry(&cookie.name).or_default().push(cookie);
     }
-    if let Some(url) = pages.first()
-        && let Some(default) = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await
-    {
-        for (choice, name) in KNOWN_NAMES {
-            if !rules.contains_key(&choice)
-                && let Some(values) = selecting((shop, url), &default, (choice, name)).await
-            {
-                rules.insert(choice, rule(&values.iter().collect::<Vec<_>>()));
+    for values in cookies.into_values().filter(|values| values.len() <= MAX_LANGUAGES) {
+        for url in pages {
+            // None: the shop does not answer.
+            let Some(selects) = selects((shop, url), &values).await else { break };
+            if selects {
+                return Some(rule(&values));
             }
         }
     }
-    rules.into_iter().collect()
+    None
 }
 
-/// The cookies of a name for the values that the page offers. None if they do not select the page.
-async fn selecting(
-    (shop, url): (&Shop, &Url),
-    default: &ComparedPage<'_>,
-    (choice, name): (Choice, &str),
-) -> Option<Vec<ChosenCookie>> {
+/// The rule for a cookie of a well-known name that selects the first page.
+async fn rule_of_known_names(shop: &Shop, pages: &[&Url], choice: Choice) -> Option<String> {
+    let url = pages.first()?;
+    let default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
     let mut values = offered(&default.page.text(), choice);
     // The page's own language last: if the first other one changes nothing, neither does the cookie.
     values.sort_by_key(|value| choice == Choice::Language && choice.fits(&default.page, value));
-    let (mut found, mut differs) = (Vec::new(), false);
-    for value in values.into_iter().take(MAX_LANGUAGES) {
-        let cookie = ChosenCookie { choice, name: name.to_owned(), value, signature: None };
-        let page = get_with_cookie(shop, url, &cookie.header()?).await?;
-        differs |= !default.is_like(&page);
-        if !differs && choice == Choice::Language {
-            return None;
+    for name in choice.known_names() {
+        let (mut found, mut differs) = (Vec::new(), false);
+        for value in values.iter().take(MAX_LANGUAGES) {
+            let cookie = ChosenCookie { choice, name: (*name).to_owned(), value: value.clone(), signature: None };
+            let page = get_with_cookie(shop, url, &cookie.header()?).await?;
+            differs |= !default.is_like(&page);
+            if !differs && choice == Choice::Language {
+                break;
+            }
+            found.extend(choice.fits(&page, value).then_some(cookie));
         }
-        found.extend(choice.fits(&page, &cookie.value).then_some(cookie));
+        if differs && found.len() > 1 {
+            return Some(rule(&found.iter().collect::<Vec<_>>()));
+        }
     }
-    (differs && found.len() > 1).then_some(found)
+    None
 }
 
 /// The values of a choice that the elements of a form or the page's translations offer.
@@ -164,19 +185,6 @@ fn rule(values: &[&ChosenCookie]) -> String {
     let list: BTreeSet<_> = values.iter().map(|cookie| cookie.value.as_str()).collect();
     let rule = format!("{}={}", first.name, list.into_iter().collect::<Vec<_>>().join("|"));
     if first.signature.is_some() { format!("{rule}, {}.sig", first.name) } else { rule }
-}
-
-/// Returns whether a cookie selects one of the pages.
-async fn selects_one(shop: &Shop, pages: &[&Url], values: &[&ChosenCookie]) -> bool {
-    for url in pages {
-        match selects((shop, url), values).await {
-            // The shop does not answer.
-            None => return false,
-            Some(true) => return true,
-            Some(false) => {}
-        }
-    }
-    false
 }
 
 /// Returns whether the page fits each of these values of a cookie, and differs for one of them.

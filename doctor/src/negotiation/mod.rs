@@ -16,8 +16,10 @@ use edgefront::{
 use http::{HeaderName, header};
 
 use self::choices::Choice;
-pub use self::choices::{ChosenCookie, chosen_cookies, is_choice};
-pub use self::languages::is_language;
+pub use self::{
+    choices::{ChosenCookie, chosen_cookies, is_choice, names_choice},
+    languages::is_language,
+};
 use super::{advice::Rule, examine::Examined, shop::Shop};
 
 /// Most pages that are compared for one header.
@@ -80,9 +82,10 @@ pub async fn find(
         }
     }
     let has_language = findings.iter().flat_map(|found| &found.rules).any(|rule| rule.variable == "COOKIES_VARIED");
+    let choices = if has_language { &[Choice::Currency][..] } else { &[Choice::Language, Choice::Currency] };
     let urls: Vec<_> = spread(&shared).into_iter().map(|page| &page.url).collect();
-    let rules = choices::rules(shop, &urls, set).await.into_iter();
-    let rules = rules.filter(|(choice, rule)| !(has_language && *choice == Choice::Language || has_rule(config, rule)));
+    let rules = choices::rules(shop, &urls, set, choices).await.into_iter();
+    let rules = rules.filter(|(_, rule)| !has_rule(config, rule));
     findings.extend(rules.map(|(choice, rule)| Finding::of_choice(choice, &rule)));
     findings
 }

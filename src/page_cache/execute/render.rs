@@ -105,7 +105,7 @@ impl StreamingPage {
         let (reason, cause) = match copy.await {
             Ok(body) if is_whole(content_length, &body) => {
                 page.body = body.into();
-                if finish(app, key, &mut page, &ids).await {
+                if finish(app, key, &mut page, Some(&ids)).await {
                     return Ok(page);
                 }
                 (Reason::Personal, session_ids::CAUSE)
@@ -140,7 +140,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
                 page.tags.clone_from(&stored.tags);
             }
             // The stored body was checked before.
-            finish(app, request.key, &mut page, &SessionIds::default()).await;
+            finish(app, request.key, &mut page, None).await;
             Ok(RenderOutcome::Complete { page, not_modified: true })
         }
         Exchanged::Storable { page, validated: None, response, directives } if !directives.has_esi => {
@@ -149,7 +149,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
         Exchanged::Storable { mut page, validated: None, response, .. } => {
             let ids = session_ids(app, request, &response);
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
-            if !finish(app, request.key, &mut page, &ids).await {
+            if !finish(app, request.key, &mut page, Some(&ids)).await {
                 return Err(Error::Esi(session_ids::CAUSE.to_owned()));
             }
             page.is_declared_shared |= page.has_includes();
@@ -163,13 +163,13 @@ fn session_ids(app: &App, request: &RenderRequest<'_>, response: &Response) -> S
     SessionIds::of(response.headers(), request.key.url(), app.config.page.cookies.csrf.as_deref())
 }
 
-/// Completes a page whose body is whole. False if it contains one of the ids, and so must not be stored. A placeholder in place of a
-/// token is none.
-async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: &SessionIds) -> bool {
+/// Completes a page whose body is whole. Returns false if the page contains one of `ids`: it must not be stored. A placeholder has
+/// replaced its token by then.
+async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: Option<&SessionIds>) -> bool {
     set_stored_headers(page);
     set_etag(page);
     find_holes(app, key, page).await;
-    if ids.are_in(page) {
+    if ids.is_some_and(|ids| ids.are_in(page)) {
         return false;
     }
     page.hold(&*app.fetch);
@@ -225,7 +225,7 @@ async fn collect(
         Ok(CollectOutcome::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
         Ok(CollectOutcome::Whole(body)) if is_whole(content_length, &body) => {
             page.body = body.clone().into();
-            if finish(app, request.key, &mut page, &ids).await {
+            if finish(app, request.key, &mut page, Some(&ids)).await {
                 return Ok(RenderOutcome::Complete { page, not_modified: false });
             }
             Ok(not_storable(Reason::Personal, Response::from_parts(head, body.into()), directives))
