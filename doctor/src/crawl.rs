@@ -11,7 +11,7 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
-    negotiation::chosen_cookies,
+    negotiation::{ChoiceAddresses, chosen_cookies, is_choice},
     pieces::Pieces,
     robots::Robots,
     shop::{NoPage, Page, Shop, redirect},
@@ -44,6 +44,7 @@ pub struct Sample {
     pub addresses: Vec<Url>,
     /// The path of each link and form of the pages, also of those that are not followed.
     pub linked: BTreeSet<String>,
+    pub choices: ChoiceAddresses,
     pub traces: Traces,
     /// The reason why the crawl ended early, or found one page only, as a message.
     pub stopped: Option<String>,
@@ -101,9 +102,13 @@ impl Crawl<'_> {
         Ok(sample)
     }
 
+    /// A choice of a language or a currency comes from another visitor, because a session would keep it.
     async fn get(&self, url: &Url) -> Result<Page, NoPage> {
-        let page = self.shop.get(url, self.visitors.own.cookies(url).as_ref()).await?;
-        self.visitors.own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
+        let own = Some(&self.visitors.own).filter(|_| !is_choice(url));
+        let page = self.shop.get(url, own.and_then(|own| own.cookies(url)).as_ref()).await?;
+        if let Some(own) = own {
+            own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
+        }
         self.visitors.chosen.borrow_mut().extend(chosen_cookies(&page.headers));
         Ok(page)
     }
@@ -141,6 +146,7 @@ impl Crawl<'_> {
         if page.status.is_success() && page.is_html() {
             found.extend(links::of_page(&page.text(), url));
             sample.linked.extend(links::paths(&page.text(), url));
+            sample.choices.add_forms(&page.text(), url, |link| self.robots.allows(link));
             sample.traces.look_at(page, &found);
             sample.pages.push(url.clone());
         }
@@ -149,6 +155,7 @@ impl Crawl<'_> {
         let ids: Vec<_> = values.into_iter().filter(|value| value.len() >= MIN_ID).collect();
         for link in found.into_iter().map(|link| links::without_session(link, &ids)) {
             if self.robots.allows(&link) {
+                sample.choices.add_link(&link);
                 frontier.add(link, self.rules);
             } else {
                 sample.linked.insert(link.path().to_owned());

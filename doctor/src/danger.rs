@@ -8,7 +8,6 @@ use super::{
     cookies,
     difference::{Difference, DifferenceKind},
     examine::{Examined, Visit},
-    negotiation::names_choice,
     visitor::Visitor,
 };
 
@@ -127,7 +126,7 @@ pub fn note_on_sessions(rules: &[&Rule], has_login: bool) -> Option<String> {
 
 /// The notes on all pages.
 pub fn notes(pages: &[Examined]) -> impl Iterator<Item = String> {
-    [note_on_own_name(pages), note_on_links(pages), note_on_choices(pages)].into_iter().flatten()
+    [note_on_own_name(pages), note_on_links(pages)].into_iter().flatten()
 }
 
 /// A note on a cookie of the shop with the name of edgefront's own. It never reaches the shop.
@@ -154,17 +153,6 @@ fn note_on_links(pages: &[Examined]) -> Option<String> {
             "the addresses of links on {url} differ for each visitor: `{one}` or `{other}`. If they contain the id of a session, let the \
              shop keep such ids in cookies only, and run the doctor again: session.use_trans_sid = 0 in PHP, \
              <tracking-mode>COOKIE</tracking-mode> in a Java application"
-        )
-    })
-}
-
-/// A note on a form that selects the language or the currency. The doctor sends no forms, so it does not see if the session keeps
-/// the choice.
-fn note_on_choices(pages: &[Examined]) -> Option<String> {
-    pages.iter().flat_map(|page| &page.posts_to).find(|path| names_choice(path)).map(|path| {
-        format!(
-            "a form is sent to {path}, which probably selects the language or the currency. If the session keeps the choice, name the \
-             session's cookie in COOKIES_PERSONAL, not in COOKIES_HOLES. If a cookie of its own keeps it, name this cookie in COOKIES_VARIED"
         )
     })
 }

@@ -50,9 +50,14 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let visitors = Visitors::new(arguments.login.as_deref())?;
     let robots = Robots::read(&shop, start).await?;
     let crawl = Crawl { shop: &shop, robots: &robots, visitors: &visitors, rules: &config.urls };
-    let sample = crawl.run(start, arguments.pages).await?;
+    let mut sample = crawl.run(start, arguments.pages).await?;
     let (settings, preset) = choose_preset(given, &sample);
     let given = settings.clone();
+    let chosen = choices_of_links(&shop, &sample, &settings).await?;
+    let settings = settings.with_rules(chosen.iter().flat_map(|found| &found.rules));
+    // The examination would choose a language for the session of --login.
+    let choices = settings.config()?.page.urls.choices;
+    sample.pages.retain(|url| !choices.contains(url.path(), url.query()));
     let app = render::edgefront(&settings, &shop)?;
     let mut examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
     trial::forget_bound_tokens(&mut examined, &settings, &shop, &visitors).await?;
@@ -60,11 +65,13 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         |routes: &ItemRoutes| examined.iter().any(|page| routes.item(page.url.path(), page.url.query()).is_some());
     let settings = settings.with_default_items(has_item);
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined, notes: Vec::new() };
+    diagnosis.notes.extend(chosen.into_iter().map(|found| found.note));
     let kinds = diagnosis.kinds(&sample);
     // First, because the trials then know the cookies that keep a visitor's choice.
     diagnosis.find_variants().await;
     let judged = diagnosis.judge(kinds).await?;
     let (dangers, reports) = diagnosis.complete_rules(judged.kinds, &given).await?;
+    diagnosis.add_choices_of_forms(&sample)?;
     diagnosis.note_sessions(&reports, &judged.declared, arguments.login.is_some())?;
     diagnosis.notes.extend(danger::notes_on_noise(judged.noise));
     diagnosis.add_robots_rules(&robots)?;
@@ -89,6 +96,13 @@ fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetRe
         }
         None => (given, None),
     }
+}
+
+/// The rules for links to a language or a currency that the session keeps.
+async fn choices_of_links(shop: &Shop, sample: &Sample, settings: &Settings) -> Result<Vec<Finding>, Failure> {
+    let known = settings.config()?.page.urls.choices;
+    let Some(page) = sample.pages.first() else { return Ok(Vec::new()) };
+    Ok(negotiation::of_links(shop, page, &sample.choices, &known).await)
 }
 
 async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {
@@ -147,10 +161,8 @@ impl Diagnosis {
     async fn find_variants(&mut self) {
         let chosen = self.visitors.chosen.take();
         let config = &self.app.config.page;
-        for Finding { note, rules } in negotiation::find(&self.shop, &self.examined, config, &chosen).await {
-            self.notes.push(note);
-            self.settings = self.settings.with_rules(&rules);
-        }
+        let found = negotiation::find(&self.shop, &self.examined, config, &chosen).await;
+        self.add(found);
     }
 
     /// Judges each kind of pages, and looks for rules that store its pages.
@@ -196,6 +208,22 @@ impl Diagnosis {
             report.rules.retain(|rule| !rule.is_of_cookie_in(&holes));
         }
         Ok((dangers, reports))
+    }
+
+    /// Adds rules for forms whose choice the session may keep. Without holes, visitors with a session get pages of their own anyway.
+    fn add_choices_of_forms(&mut self, sample: &Sample) -> Result<(), Failure> {
+        let config = self.settings.config()?.page;
+        if !config.cookies.holes.is_empty() {
+            self.add(negotiation::of_forms(&sample.choices, &config));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, findings: Vec<Finding>) {
+        for Finding { note, rules } in findings {
+            self.notes.push(note);
+            self.settings = self.settings.with_rules(&rules);
+        }
     }
 
     /// Adds notes on the cookies of sessions, and on pages that the shop declares shared although no rule names such a cookie.

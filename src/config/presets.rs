@@ -90,8 +90,9 @@ mod tests {
     use super::{super::tests::read, *};
 
     /// The variables that a preset may set: they describe a storefront, and none is a secret or a limit.
-    const ALLOWED: [&str; 17] = [
+    const ALLOWED: [&str; 18] = [
         "CART_ROUTES",
+        "CHOICES",
         "COOKIES_DROPPED",
         "COOKIES_HOLES",
         "COOKIES_IGNORED",

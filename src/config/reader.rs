@@ -11,11 +11,11 @@ use super::{
     item_routes::ItemRoutes,
     presets::Preset,
     rules::{
-        CookieRules, HoleRules, NormalizedHeader, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name,
-        may_select, not_shared,
+        Choices, CookieRules, HoleRules, NormalizedHeader, PathPatterns, Patterns, QueryRules, UrlRules,
+        is_cookie_name, may_select, not_shared,
     },
     variables::{
-        CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
+        CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, CHOICES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
         COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD,
         HEADERS_NORMALIZED, HEADERS_VARIED, HOLES, HOLES_WAIT_MS, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES,
         ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS, PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY,
@@ -186,7 +186,8 @@ impl Reader<'_> {
             );
         }
         let personal_writes = self.rules(&WRITES_PERSONAL, PathPatterns::parse);
-        UrlRules { items, query, personal_paths, shared_paths, personal_writes }
+        let choices = self.rules(&CHOICES, Choices::parse);
+        UrlRules { items, query, personal_paths, shared_paths, personal_writes, choices }
     }
 
     fn cookie_rules(&mut self) -> CookieRules {

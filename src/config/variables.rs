@@ -113,6 +113,9 @@ variables! {
     /// Paths whose writes change pages for their visitor only, such as product pages with a form that adds to the cart. A
     /// write to any other path voids the stored page of its URL. Empty: the list of `presets/default.env`, which names logouts.
     WRITES_PERSONAL = text("", PATHS);
+    /// Paths and query parameters by which visitors choose a language, a currency or the like, if the storefront's session keeps
+    /// the choice. After such a request, a visitor with a cookie of `COOKIES_HOLES` gets pages of their own.
+    CHOICES = text("", "paths and query parameters separated by commas, such as /language/*, ?lang, ?route=common/language");
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);
     /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them.

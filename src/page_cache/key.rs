@@ -38,7 +38,7 @@ impl PageKey {
     /// Reads an absolute URL.
     ///
     /// # Errors
-    /// [`Reason::Dynamic`] for a page that is made for one request, [`Reason::Path`] for a path of `PATHS_PERSONAL`,
+    /// [`Reason::Dynamic`] for a page that is made for one request, [`Reason::Path`] for a URL of `PATHS_PERSONAL` or `CHOICES`,
     /// [`Reason::NoPage`] for anything but an absolute HTTP URL.
     pub fn of_url(text: &str, rules: &UrlRules) -> Result<Self, Reason> {
         let UrlRules { items: routes, query: query_rules, .. } = rules;
@@ -50,7 +50,7 @@ impl PageKey {
             return Err(Reason::Dynamic);
         }
         let path = normalized(url.path());
-        if rules.personal_paths.contains(&path) {
+        if rules.personal_paths.contains(&path) || rules.choices.contains(&path, url.query()) {
             return Err(Reason::Path);
         }
         let (query, item, by_popularity) = match known_parameters(&url, &path, routes, query_rules) {

@@ -16,8 +16,8 @@ const MAX_COOKIES: usize = 200;
 /// cookies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisitorCookies {
-    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any. After a change of the
-    /// visitor, a cookie of holes counts as [`CookieKind::Unknown`].
+    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any. After a change or a choice
+    /// of the visitor, a cookie of holes counts as [`CookieKind::Unknown`].
     pub strictest: CookieKind,
     /// A cookie changes the holes of pages ([`CookieKind::Hole`]).
     pub in_holes: bool,
@@ -60,8 +60,8 @@ impl VisitorCookies {
                 }
             }
         }
-        // The next page after a change may have a flash message outside of the holes.
-        if in_holes && cookie::has_changed(headers) {
+        // The next page after a change may have a flash message outside of the holes. After a choice, all pages may differ there.
+        if in_holes && (cookie::has_changed(headers) || cookie::has_chosen(headers)) {
             strictest = strictest.max(CookieKind::Unknown);
         }
         sort::sort_by(&mut varied, Ord::cmp);
@@ -134,6 +134,8 @@ mod tests {
             (&[b"sid=1; _ga=1"], CookieKind::Ignored, ""),
             (&[b"sid=1; __Host-session-changed=1"], CookieKind::Unknown, ""),
             (&[b"__Host-session-changed=1"], CookieKind::Ignored, ""),
+            (&[b"sid=1; __Host-session-choice=1"], CookieKind::Unknown, ""),
+            (&[b"__Host-session-choice=1"], CookieKind::Ignored, ""),
             (&[b"flag"], CookieKind::Unknown, ""),
             (&[b"_ga=\xff"], CookieKind::Unknown, ""),
         ] {

@@ -57,6 +57,18 @@ impl Change {
     }
 }
 
+/// Returns whether the visitor makes a choice that the shop's session keeps.
+pub fn is_choice(app: &App, request: &Request) -> bool {
+    app.config.page.urls.choices.contains(request.uri().path(), request.uri().query())
+}
+
+/// After a choice, the visitor gets pages of their own: they show the choice outside of the holes.
+pub fn show_choice(response: &mut Response) {
+    if response.status().is_success() || response.status().is_redirection() {
+        response.headers_mut().append(header::SET_COOKIE, cookie::chosen());
+    }
+}
+
 /// After a redirect, the shop sends the next page of a visitor with cookies: a message such as "Your cart is empty" stands
 /// outside of the holes. Any visitor may get a redirect that the shop declares shared.
 pub fn show_message(app: &App, has_cookies: bool, response: &mut Response) {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use http::{HeaderValue, Method, header};
 
 use self::{
-    change::{Change, show_message},
+    change::{Change, is_choice, show_choice, show_message},
     counted::{Area, counted},
     sync::VisitorSync,
 };
@@ -64,6 +64,7 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
     let route = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
     // The home tier marks the changes of requests that pass the edge tier.
     let change = if app.home.is_none() { Change::begin(app, &request, now) } else { None };
+    let is_choice = app.home.is_none() && is_choice(app, &request);
     let has_cookies = request.headers().contains_key(header::COOKIE);
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
@@ -80,6 +81,9 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
         change.end(app, &mut answer.response);
     } else if app.home.is_none() {
         show_message(app, has_cookies, &mut answer.response);
+    }
+    if is_choice {
+        show_choice(&mut answer.response);
     }
     answer.background.extend(flush(app, now));
     event_log::request(&method, route, &answer.response, || app.clock.now().since(now).as_millis());

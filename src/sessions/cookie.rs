@@ -31,6 +31,9 @@ pub const CHANGED_FOR: Duration = Duration::from_secs(2);
 /// The name of the cookie of a visitor who changed something within [`CHANGED_FOR`].
 const CHANGED: &str = "__Host-session-changed";
 
+/// The name of the cookie of a visitor whose session with the shop keeps a choice (`CHOICES`).
+const CHOICE: &str = "__Host-session-choice";
+
 /// The name in the MACs of the cookies with sync tokens.
 pub(super) const SYNC: &str = "__Host-session-sync";
 
@@ -47,6 +50,19 @@ pub const fn changed() -> HeaderValue {
 #[must_use]
 pub fn has_changed(headers: &HeaderMap) -> bool {
     cookies(headers).any(|cookie| name(cookie) == CHANGED.as_bytes())
+}
+
+/// The `Set-Cookie` beside a choice by the visitor (`CHOICES`). It lasts for a year, because the shop's session may last as long. It
+/// does nothing without a session of the shop.
+#[must_use]
+pub const fn chosen() -> HeaderValue {
+    HeaderValue::from_static("__Host-session-choice=1; Max-Age=31536000; Path=/; HttpOnly; Secure; SameSite=Lax")
+}
+
+/// Returns whether the visitor has made a choice.
+#[must_use]
+pub fn has_chosen(headers: &HeaderMap) -> bool {
+    cookies(headers).any(|cookie| name(cookie) == CHOICE.as_bytes())
 }
 
 /// The attributes of every `Set-Cookie`, after `Max-Age`.
@@ -79,7 +95,7 @@ pub fn of_origin(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
 
 /// Returns whether a cookie of this name is edgefront's own.
 fn is_own(name: &[u8]) -> bool {
-    is_session(name) || name == CHANGED.as_bytes() || is_sync(name)
+    is_session(name) || name == CHANGED.as_bytes() || name == CHOICE.as_bytes() || is_sync(name)
 }
 
 pub(super) fn is_sync(name: &[u8]) -> bool {
@@ -127,6 +143,7 @@ mod tests {
     fn clear_has_the_attributes_of_every_session_cookie() {
         assert_eq!(clear(), format!("{NAME}=; Max-Age=0; {ATTRIBUTES}"));
         assert_eq!(changed(), format!("{CHANGED}=1; Max-Age={}; {ATTRIBUTES}", CHANGED_FOR.as_secs()));
+        assert_eq!(chosen(), format!("{CHOICE}=1; Max-Age=31536000; {ATTRIBUTES}"));
     }
 
     #[test]
@@ -134,6 +151,7 @@ mod tests {
         let strip = |cookies: &[&str]| strip(&headers(cookies)).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(strip(&[]), None);
         assert_eq!(strip(&["__Host-session=x", "__Host-session-changed=1", "__Host-session-sync-=x.y"]), None);
+        assert_eq!(strip(&["__Host-session-choice=1"]), None);
         assert_eq!(strip(&["__Host-session-sync-=", "__Host-session-sync-a; __Host-session-sync-Zm9v_-0=x.y"]), None);
         assert_eq!(strip(&["__Host-session-sync2=x"]).as_deref(), Some("__Host-session-sync2=x"));
         assert_eq!(strip(&["__Host-session", " ; "]), None);

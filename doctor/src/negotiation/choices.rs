@@ -36,11 +36,22 @@ pub enum Choice {
 
 impl Choice {
     /// The choice of which this is a value, such as `de_DE` or `EUR`.
-    fn of(value: &str) -> Option<Self> {
+    pub fn of(value: &str) -> Option<Self> {
         if is_language(value) {
             return Some(Self::Language);
         }
         CURRENCIES.iter().any(|code| code.eq_ignore_ascii_case(value)).then_some(Self::Currency)
+    }
+
+    /// The choice of an address that [`names_choice`].
+    pub fn named_in(address: &str) -> Self {
+        if address.to_ascii_lowercase().contains("currenc") { Self::Currency } else { Self::Language }
+    }
+
+    /// Returns whether a cookie with these values keeps the choice.
+    pub fn is_kept_by(self, name: &str, values: &[String]) -> bool {
+        let named = || names_choice(name).then(|| Self::named_in(name));
+        values.iter().find_map(|value| Self::of(value)).or_else(named) == Some(self)
     }
 
     pub const fn noun(self) -> &'static str {

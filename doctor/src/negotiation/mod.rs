@@ -6,6 +6,7 @@ mod choices;
 mod compare;
 mod devices;
 mod languages;
+mod session_choices;
 
 use std::collections::BTreeSet;
 
@@ -17,8 +18,9 @@ use http::{HeaderName, header};
 
 use self::choices::Choice;
 pub use self::{
-    choices::{ChosenCookie, chosen_cookies, is_choice, names_choice},
+    choices::{ChosenCookie, chosen_cookies, is_choice},
     languages::is_language,
+    session_choices::{ChoiceAddresses, of_forms, of_links},
 };
 use super::{advice::Rule, examine::Examined, shop::Shop};
 

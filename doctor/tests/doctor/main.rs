@@ -6,6 +6,7 @@
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
 //! - [`parameters`]: products that a query parameter names.
+//! - [`session_choices`]: sessions that keep the language.
 //! - [`session_ids`]: links with the id of a session.
 //! - [`siblings`]: kinds of few pages with one template.
 //! - [`holes`]: pages that differ for a visitor in a few elements.
@@ -23,6 +24,7 @@ mod events;
 mod holes;
 mod negotiation;
 mod parameters;
+mod session_choices;
 mod session_ids;
 mod siblings;
 mod support;

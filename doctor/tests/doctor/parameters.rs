@@ -47,13 +47,3 @@ fn products_that_the_shop_forbids_to_store_are_shared_with_their_parameter() {
     let shared = report["vars"]["PATHS_SHARED"].as_str().unwrap();
     assert!(shared.contains("/book.php") && !shared.contains("search") && !shared.contains("invoice"), "{shared}");
 }
-
-#[test]
-fn a_form_that_selects_the_language_is_named() {
-    let note = |form: &'static str| {
-        let report = Shop::start(move |_: &Asked| Reply::html(form)).examine(&[]);
-        report["notes"].to_string().contains("probably selects the language or the currency")
-    };
-    assert!(note("<form method=post action='/set-Language'></form>"));
-    assert!(!note("<form method=post action='/cart'></form><form action='/lang'></form>"));
-}

@@ -1,6 +1,7 @@
 //! The rules of a storefront for its cookies, paths, headers and query parameters. They come from variables or a
 //! preset, so an unchanged storefront needs no code for them.
 
+mod choices;
 mod cookies;
 mod headers;
 mod holes;
@@ -9,6 +10,7 @@ mod patterns;
 mod query;
 
 pub use self::{
+    choices::Choices,
     cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name, is_token_byte},
     headers::{NormalizedHeader, may_select, not_shared},
     holes::{HolePage, HoleRule, HoleRules, HoleSource},
@@ -31,4 +33,6 @@ pub struct UrlRules {
     pub shared_paths: PathPatterns,
     /// `WRITES_PERSONAL`: writes to these paths void no page.
     pub personal_writes: PathPatterns,
+    /// `CHOICES`: requests after which the session keeps another language, currency or the like.
+    pub choices: Choices,
 }

@@ -65,6 +65,7 @@ pub struct ExplainedRules {
     pub paths_personal: Vec<String>,
     pub paths_shared: Vec<String>,
     pub writes_personal: Vec<String>,
+    pub choices: Vec<String>,
     pub query_ignored: Vec<String>,
     pub query_kept: Vec<String>,
 }
@@ -88,6 +89,7 @@ impl ExplainedRules {
             paths_personal: urls.personal_paths.names().collect(),
             paths_shared: urls.shared_paths.names().collect(),
             writes_personal: urls.personal_writes.names().collect(),
+            choices: urls.choices.names().collect(),
             query_ignored: urls.query.ignored.names().collect(),
             query_kept: urls.query.kept.names().collect(),
         }

@@ -20,7 +20,7 @@ use crate::{
 ///
 /// A write to one of `CART_ROUTES` or `LOGIN_ROUTES` changes a cart or a session, so it voids no page that its response merely
 /// names (a MAY of §4.4). Otherwise each addition to a cart would void the page of the item, and each login the home page, to
-/// which many shops redirect. A write to one of `WRITES_PERSONAL` voids no page at all.
+/// which many shops redirect. A write to one of `WRITES_PERSONAL` or `CHOICES` voids no page at all.
 pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = visit.app.clone();
     let is_safe = request.method().is_safe();
@@ -60,10 +60,11 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
 
 /// The pages that the write may have changed: those under the request's URL, the page if that is the URL of its data, and,
 /// unless it is one of `CART_ROUTES` or `LOGIN_ROUTES`, those under `Location` and `Content-Location` with the same origin. None for
-/// one of `WRITES_PERSONAL`.
+/// one of `WRITES_PERSONAL` or `CHOICES`.
 fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
-    if config.page.urls.personal_writes.contains(target.path()) {
+    let rules = &config.page.urls;
+    if rules.personal_writes.contains(target.path()) || rules.choices.contains(target.path(), target.query()) {
         return Vec::new();
     }
     let routes = [&config.origin.cart_routes, &config.origin.login_routes];
@@ -77,8 +78,7 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     for text in named.chain([page, with_slash.as_deref()]).flatten() {
         urls.extend(target.join(text).ok().filter(|named| named.origin() == target.origin()));
     }
-    let mut keys: Vec<_> =
-        urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), &config.page.urls).ok()).collect();
+    let mut keys: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), rules).ok()).collect();
     keys.dedup();
     keys
 }

@@ -13,10 +13,12 @@ scenarios! {
         ("COOKIES_HOLES", "sid"),
         ("COOKIES_DROPPED", "seen@/products/*"),
         ("WRITES_PERSONAL", "/cart/*"),
+        ("CHOICES", "/language, ?lang"),
     ];
     a_page_can_fill_its_own_holes,
     the_page_after_a_change_shows_a_flash_message_outside_of_the_holes,
     the_page_after_a_redirect_shows_a_flash_message_outside_of_the_holes,
+    a_language_in_the_session_shows_on_all_pages_after_its_choice,
 }
 
 async fn a_page_can_fill_its_own_holes(shop: &Shop) {
@@ -94,5 +96,42 @@ async fn the_page_after_a_redirect_shows_a_flash_message_outside_of_the_holes(sh
         let mut lines = answer.headers().get_all("set-cookie").iter();
         let is_changed = lines.any(|line| line.to_str().unwrap().starts_with("__Host-session-changed=1; "));
         assert_eq!(is_changed, has_message, "{path} {cookies}: {:?}", answer.headers());
+    }
+}
+
+async fn a_language_in_the_session_shows_on_all_pages_after_its_choice(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    let is_german = AtomicBool::new(false);
+    shop.origin.answer_with(move |asked| {
+        if asked.path == "/language" {
+            is_german.store(true, Ordering::SeqCst);
+            return Reply::status(303).header("location", "/products/mug");
+        }
+        let language = if name(asked) == "ada" && is_german.load(Ordering::SeqCst) { "German" } else { "English" };
+        Reply::html(format!("<h1>{language}</h1><main>for {}</main>", name(asked)))
+    });
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    let choose = async |method: Method, path: &str| {
+        let answer = shop.request(method, path).header("cookie", "sid=ada").send().await.unwrap();
+        let cookies = answer.headers().get_all("set-cookie").iter();
+        cookies.filter(|line| line.to_str().unwrap().starts_with("__Host-session-choice=1; Max-Age=31536000; ")).count()
+    };
+    assert_eq!(choose(Method::POST, "/other").await, 0, "not a choice");
+    assert_eq!(choose(Method::POST, "/language").await, 1);
+    assert_eq!(choose(Method::GET, "/language?code=de").await, 1);
+    assert_eq!(choose(Method::GET, "/products/mug?lang=de").await, 1);
+    for (cookies, status, body) in [
+        (
+            "sid=ada; __Host-session-choice=1",
+            "edgefront; fwd=bypass; detail=cookie",
+            "<h1>German</h1><main>for ada</main>",
+        ),
+        ("sid=bob", "edgefront; hit", "<h1>English</h1><main>for bob</main>"),
+        ("__Host-session-choice=1", "edgefront; hit", "<h1>English</h1><main>for guest</main>"),
+    ] {
+        let answer = visit(shop, cookies).await;
+        assert!(cache_status(&answer).starts_with(status), "{cookies}: {}", cache_status(&answer));
+        assert_eq!(answer.text().await.unwrap(), body, "{cookies}");
     }
 }

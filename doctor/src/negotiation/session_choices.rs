@@ -1,0 +1,263 @@
+//! Languages and currencies that the shop's session keeps. After such a choice, a page differs outside of its holes. The doctor
+//! tries the links that choose. It sends no forms, so it knows a form by its words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use edgefront::config::{PageConfig, rules::Choices};
+use html5gum::StartTag;
+use http::{HeaderValue, header};
+use reqwest::cookie::{CookieStore as _, Jar};
+use url::Url;
+
+use super::{
+    Finding,
+    choices::{Choice, names_choice},
+    compare::ComparedPage,
+};
+use crate::{
+    advice::Rule,
+    links,
+    shop::{Page, Shop, is_trouble},
+    tokens::{attribute, start_tags},
+    visitor,
+};
+
+const VARIABLE: &str = "CHOICES";
+const RISK: &str = "none for visitors: those who choose get pages of their own as long as they have a session.";
+/// Most links that are tried for one rule. The link to the language of the page changes nothing.
+const MAX_LINKS: usize = 3;
+/// Most rules that are tried.
+const MAX_RULES: usize = 5;
+
+/// Names of parameters that say what a shop with one front controller does, in lower case.
+const ACTIONS: [&str; 9] = ["route", "r", "action", "do", "cmd", "op", "task", "controller", "main_page"];
+
+/// Addresses that probably choose a language or a currency.
+#[derive(Default)]
+pub struct ChoiceAddresses {
+    /// By rule, one link for each value.
+    links: BTreeMap<String, BTreeMap<String, Url>>,
+    /// The rules of forms.
+    forms: BTreeSet<String>,
+}
+
+impl ChoiceAddresses {
+    /// Adds a link to a page of the site.
+    pub fn add_link(&mut self, link: &Url) {
+        if let Some(rule) = rule_of_link(link)
+            && (self.links.contains_key(&rule) || self.links.len() < MAX_RULES)
+        {
+            self.links.entry(rule).or_default().entry(value_of_link(link)).or_insert_with(|| link.clone());
+        }
+    }
+
+    /// Adds the forms of a page. A form that is sent by GET is a link for each of its values, if the doctor may request it.
+    pub fn add_forms(&mut self, html: &str, page: &Url, may_request: impl Fn(&Url) -> bool) {
+        let base = links::base(html, page);
+        let (mut form, mut select) = (None, None);
+        for tag in start_tags(html) {
+            let name = attribute(&tag, "name");
+            let is_hidden = attribute(&tag, "type").is_some_and(|own| own.eq_ignore_ascii_case("hidden"));
+            let field = match &**tag.name {
+                b"form" => {
+                    form = Form::of(&tag, page, &base);
+                    self.forms.extend(form.as_ref().and_then(Form::rule));
+                    continue;
+                }
+                b"select" => {
+                    select = name;
+                    continue;
+                }
+                b"option" => select.clone(),
+                b"button" | b"input" if !is_hidden => name,
+                _ => continue,
+            };
+            if let (Some(form), Some(name), Some(value)) = (&form, field, attribute(&tag, "value"))
+                && Choice::of(&value).is_some()
+            {
+                let link = form.link(&name, &value);
+                if !form.is_post && may_request(&link) {
+                    self.add_link(&link);
+                } else if form.is_post && names_choice(&name) && form.target.path() != page.path() {
+                    self.forms.insert(form.target.path().to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// A form that is sent to the page's site.
+struct Form {
+    target: Url,
+    is_post: bool,
+}
+
+impl Form {
+    fn of(tag: &StartTag<()>, page: &Url, base: &Url) -> Option<Self> {
+        let action = attribute(tag, "action").filter(|action| !action.is_empty());
+        let target = action.map_or(Some(page.clone()), |action| base.join(&action).ok());
+        let is_post = attribute(tag, "method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
+        Some(Self { target: target.filter(|target| target.origin() == page.origin())?, is_post })
+    }
+
+    /// The rule of a form whose address says that it chooses.
+    fn rule(&self) -> Option<String> {
+        if !self.is_post {
+            return None;
+        }
+        let path = || names_choice(self.target.path()).then(|| self.target.path().to_owned());
+        path().or_else(|| rule_of_action(&self.target))
+    }
+
+    /// The address to which the form is sent with one value.
+    fn link(&self, name: &str, value: &str) -> Url {
+        let mut link = self.target.clone();
+        link.query_pairs_mut().clear().append_pair(name, value);
+        link
+    }
+}
+
+/// The rule of a link that probably chooses, such as `/language/*` for `/language/de`, or `?lang` for `/products/mug?lang=de`.
+fn rule_of_link(link: &Url) -> Option<String> {
+    let path = link.path();
+    if !names_choice(path) {
+        let named = link.query_pairs().find(|(name, _)| names_choice(name));
+        return named.map(|(name, _)| format!("?{name}")).or_else(|| rule_of_action(link));
+    }
+    let (parent, last) = path.trim_end_matches('/').rsplit_once('/')?;
+    Some(if names_choice(last) { path.to_owned() } else { format!("{parent}/*") })
+}
+
+/// The language or the currency that a link chooses.
+fn value_of_link(link: &Url) -> String {
+    let chosen = link.query_pairs().find(|(_, value)| Choice::of(value).is_some());
+    let last = || link.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    chosen.map_or_else(last, |(_, value)| value.into_owned())
+}
+
+/// The rule of an address with an action in its query, such as `?route=common/language/language`.
+fn rule_of_action(address: &Url) -> Option<String> {
+    let is_action = |name: &str| ACTIONS.contains(&name.to_ascii_lowercase().as_str());
+    let action = address.query_pairs().find(|(name, value)| is_action(name) && names_choice(value));
+    action.map(|(name, value)| format!("?{name}={value}"))
+}
+
+/// The rules for links whose choice the session keeps. `page`: one that visitors share.
+pub async fn of_links(shop: &Shop, page: &Url, addresses: &ChoiceAddresses, known: &Choices) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_known = |links: &BTreeMap<_, Url>| links.values().any(|link| known.contains(link.path(), link.query()));
+    for (rule, links) in addresses.links.iter().filter(|(_, links)| !is_known(links)) {
+        eprintln!("...  trying {rule} in a session");
+        for link in links.values().filter(|link| *link != page).take(MAX_LINKS) {
+            if is_kept_by_session(shop, page, link).await == Some(true) {
+                findings.push(finding(rule, &format!("the session keeps the choice of {link}")));
+                break;
+            }
+        }
+    }
+    findings
+}
+
+/// The rules for forms that probably choose, unless a cookie keeps their choice.
+pub fn of_forms(addresses: &ChoiceAddresses, config: &PageConfig) -> Vec<Finding> {
+    let is_varied =
+        |choice: Choice| config.cookies.varied.iter().any(|cookie| choice.is_kept_by(&cookie.name, &cookie.values));
+    let is_known = |rule: &str| {
+        let (path, query) = rule.split_once('?').map_or((rule, None), |(path, query)| (path, Some(query)));
+        config.urls.choices.contains(path, query) || is_varied(Choice::named_in(rule))
+    };
+    let finding = |rule: &String| {
+        let choice = Choice::named_in(rule).noun();
+        let cause = format!(
+            "the form to {rule} probably selects the {choice}, and the session may keep it. The doctor sends no forms"
+        );
+        finding(rule, &cause)
+    };
+    addresses.forms.iter().filter(|rule| !is_known(rule)).map(finding).collect()
+}
+
+fn finding(rule: &str, cause: &str) -> Finding {
+    Finding {
+        note: format!("{cause}: {VARIABLE} {rule} gives these visitors pages of their own"),
+        rules: vec![Rule { variable: VARIABLE, value: rule.to_owned(), risk: RISK }],
+    }
+}
+
+/// Returns whether a page differs for the same visitor after the link, and no cookie of its own keeps the choice. None if the shop
+/// does not answer.
+async fn is_kept_by_session(shop: &Shop, page: &Url, link: &Url) -> Option<bool> {
+    let jar = Jar::default();
+    visit(shop, page, &jar).await?;
+    let sent = cookies(&jar, page);
+    let sent = sent.as_ref().map_or(Some(""), |cookies| cookies.to_str().ok())?;
+    let before = ComparedPage::new(shop, page, header::COOKIE, sent).await?;
+    visit(shop, link, &jar).await?;
+    if cookies(&jar, page).is_none() {
+        return Some(false);
+    }
+    // The first page after the choice may have a message.
+    visit(shop, page, &jar).await?;
+    Some(!before.is_like(&visit(shop, page, &jar).await?))
+}
+
+/// Requests an address with the visitor's cookies, and keeps those that it sets.
+async fn visit(shop: &Shop, url: &Url, jar: &Jar) -> Option<Page> {
+    let page = shop.get(url, cookies(jar, url).as_ref()).await.ok()?;
+    jar.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
+    (!is_trouble(page.status)).then_some(page)
+}
+
+/// The visitor's cookies without those that keep a choice. None without any.
+fn cookies(jar: &Jar, url: &Url) -> Option<HeaderValue> {
+    let cookies = jar.cookies(url)?;
+    let is_choice = |(name, value): &(&str, &str)| names_choice(name) || Choice::of(value).is_some();
+    let kept = visitor::pairs(&cookies).filter(|pair| !is_choice(pair)).map(|(name, value)| format!("{name}={value}"));
+    let kept = kept.collect::<Vec<_>>().join("; ");
+    HeaderValue::from_str(&kept).ok().filter(|cookies| !cookies.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_of_a_link_covers_all_its_values() {
+        let rule = |address: &str| rule_of_link(&Url::parse("https://shop.example").unwrap().join(address).unwrap());
+        for (address, expected) in [
+            ("/language/de", "/language/*"),
+            ("/changecurrency/6?returnurl=/", "/changecurrency/*"),
+            ("/setLocale?code=de", "/setLocale"),
+            ("/products/mug?id=1&lang=de", "?lang"),
+            ("/en/currency/USD/", "/en/currency/*"),
+        ] {
+            assert_eq!(rule(address).as_deref(), Some(expected), "{address}");
+        }
+        let opencart = rule("/index.php?route=common/language/language&code=de");
+        assert_eq!(opencart.as_deref(), Some("?route=common/language/language"));
+        assert_eq!(rule("/products/mug?id=1&next=/language"), None);
+    }
+
+    #[test]
+    fn forms_that_choose_are_known_by_their_words() {
+        let page = Url::parse("https://shop.example/p/1?x=1").unwrap();
+        let html = "<form action=/set-currency method=post></form><form action=/choose method=post><select name=lang>\
+            <option value=de></select></form><form><button name=locale value=en><input name=q value=de></form>\
+            <form action=/search method=post><input type=hidden name=lang value=de></form>\
+            <form action=/language><select name=code><option value=de><option value=fr></select></form>\
+            <form action=//other.example/lang method=post></form>\
+            <form action='/index.php?route=common/currency' method=post></form>";
+        let mut addresses = ChoiceAddresses::default();
+        addresses.add_forms(html, &page, |_| true);
+        assert_eq!(
+            addresses.forms.into_iter().collect::<Vec<_>>(),
+            ["/choose", "/set-currency", "?route=common/currency"]
+        );
+        let links: Vec<_> = addresses
+            .links
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(|link| &link[url::Position::BeforePath..])
+            .collect();
+        assert_eq!(links, ["/language?code=de", "/language?code=fr", "/p/1?locale=en"]);
+    }
+}

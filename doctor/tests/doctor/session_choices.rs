@@ -1,0 +1,73 @@
+//! Shops whose session keeps the language.
+
+use std::{collections::BTreeMap, sync::Mutex};
+
+use serde_json::Value;
+
+use super::support::{Asked, Reply, Shop, book_links};
+
+/// The report on a shop that starts a session on each page and keeps its language under `key`. `switch`: the HTML of the choice.
+fn report(switch: &'static str, key: fn(&str) -> String) -> Value {
+    let languages = Mutex::new(BTreeMap::from([("ann".to_owned(), "en".to_owned())]));
+    let answer = move |asked: &Asked| {
+        let sid = asked.cookies.split("; ").find_map(|pair| pair.strip_prefix("sid=")).map(str::to_owned);
+        let is_new = sid.is_none();
+        let sid = sid.unwrap_or_else(|| format!("0a1b2c3d4e5f{:08}", asked.number));
+        let mut languages = languages.lock().unwrap();
+        let chosen = ["de", "en"].into_iter().find(|language| asked.path.ends_with(&key(language)));
+        if let Some(language) = chosen {
+            languages.insert(sid.clone(), language.to_owned());
+        }
+        let language = languages.get(&sid).map_or("en", String::as_str);
+        let account = if sid == "ann" { "Ann" } else { "Sign in" };
+        let text = format!("<p>A long description in {language}.</p>").repeat(8);
+        let page = format!("<html lang='{language}'><header id=user>{account}</header>{switch}{}{text}", book_links(8));
+        let reply =
+            if asked.path.starts_with("/set") { Reply::status(302).with("location", "/") } else { Reply::html(page) };
+        if is_new { reply.with("set-cookie", &format!("sid={sid}; Path=/")) } else { reply }
+    };
+    Shop::start(answer).examine(&["--login", "sid=ann"])
+}
+
+#[test]
+fn a_link_whose_choice_the_session_keeps_makes_its_visitors_personal() {
+    let links = "<a href=/set-language/en>1</a><a href=/set-language/en?to=/a>2</a><a href=/set-language/en?to=/b>3</a>\
+        <a href=/set-language/de>DE</a>";
+    let report = report(links, |language| format!("/set-language/{language}"));
+    assert_eq!(report["vars"]["CHOICES"], "+ /set-language/*", "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid", "other visitors with a session share pages: {report:#}");
+    assert!(report["notes"].to_string().contains("the session keeps the choice of"), "{report:#}");
+}
+
+#[test]
+fn a_parameter_of_each_page_chooses() {
+    let report = report("<a href='?lang=de'>DE</a><a href='?lang=en'>EN</a>", |language| format!("?lang={language}"));
+    assert_eq!(report["vars"]["CHOICES"], "+ ?lang", "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid", "{report:#}");
+    assert!(!report["kinds"].to_string().contains("lang="), "pages that choose are not examined: {report:#}");
+}
+
+#[test]
+fn a_form_is_tried_if_it_only_asks() {
+    let form =
+        "<form action=/set><button name=language value=de></button><button name=language value=en></button></form>";
+    let report = report(form, |language| format!("/set?language={language}"));
+    assert_eq!(report["vars"]["CHOICES"], "+ ?language", "{report:#}");
+}
+
+#[test]
+fn a_form_that_changes_something_is_not_tried() {
+    let form = "<form action=/set-language method=post><button name=code value=de></button></form>";
+    let chosen = report(form, |_| "-".to_owned());
+    assert_eq!(chosen["vars"]["CHOICES"], "+ /set-language", "{chosen:#}");
+    assert!(chosen["notes"].to_string().contains("The doctor sends no forms"), "{chosen:#}");
+    let other =
+        report("<form action=/cart method=post><button name=code value=de></button></form>", |_| "-".to_owned());
+    assert_eq!(other["vars"].get("CHOICES"), None, "{other:#}");
+}
+
+#[test]
+fn a_link_that_changes_nothing_is_no_choice() {
+    let report = report("<a href=/set-language/en>EN</a><a href=/set-language/de>DE</a>", |_| "-".to_owned());
+    assert_eq!(report["vars"].get("CHOICES"), None, "{report:#}");
+}
