@@ -96,13 +96,17 @@ impl<'a> FormBody<'a> {
         std::str::from_utf8(name).ok().filter(|_| is_whole)
     }
 
-    /// Returns whether a field may hold the token of a form's field `own`: this field, or one with a usual name of tokens. A link
+    /// Returns whether a field may hold the token of the form's field `token_field`: this field, or one with a usual name of tokens. A link
     /// could write a placeholder into any other field.
     #[must_use]
-    pub fn is_for_token(&self, PlaceholderField { name, .. }: &PlaceholderField<'_>, own: Option<&str>) -> bool {
+    pub fn is_for_token(
+        &self,
+        PlaceholderField { name, .. }: &PlaceholderField<'_>,
+        token_field: Option<&str>,
+    ) -> bool {
         const USUAL: [&str; 4] = ["token", "csrf", "xsrf", "nonce"];
         let lower = name.to_ascii_lowercase();
-        own.is_some_and(|own| self.encode(own) == *name) || USUAL.iter().any(|part| lower.contains(part))
+        token_field.is_some_and(|field| self.encode(field) == *name) || USUAL.iter().any(|part| lower.contains(part))
     }
 
     /// A value as it stands in the body.

@@ -16,7 +16,7 @@
 //! - [`location`]: the location's cache, which its isolates share.
 //! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis; `account`: the sizes of the stored pages.
 //!   [`hit_for_miss`](self): the note on an unstorable page.
-//! - [`holes`]: the parts of a page that belong to one visitor; `own_content`: a visitor's content for them;
+//! - [`holes`]: the parts of a page that belong to one visitor; `visitor_content`: a visitor's content for them;
 //!   `assembled`: a page with its holes filled; `placeholder`: the values of tokens in stored pages; `form_body`: the
 //!   placeholders in the bodies of unsafe requests.
 //! - `session_ids`: the ids of sessions, which no stored page contains.
@@ -41,28 +41,28 @@ mod execute;
 mod form_body;
 mod hit_for_miss;
 mod normalized;
-mod own_content;
 mod placeholder;
 mod purge;
 mod respond;
 mod session_ids;
 mod store;
+mod visitor_content;
 
 pub use account::PageAccount;
 pub use admission::admit;
 pub use cache_status::CacheStatus;
 pub use execute::{
     ExplainedEntry, ExplainedPage, Explanation, HandedOver, RenderRequest, UnstorableResponse, answer, bypass, explain,
-    forward_unsafe, own_content_for_browser, render,
+    forward_unsafe, render, visitor_content_for_browser,
 };
 pub use hit_for_miss::Unstorable;
 pub use key::PageKey;
 pub use location::LocationPages;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted, look_up};
 pub use memory::PageMemory;
-pub use own_content::{NotFilled, OwnContent, VisitorKey};
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};
 pub use selecting::SelectingHeaders;
 pub use store::{PageWriter, invalidate, note_unstorable, release};
 pub use stored_page::StoredPage;
+pub use visitor_content::{NotFilled, VisitorContent, VisitorKey};

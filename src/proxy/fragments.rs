@@ -28,16 +28,16 @@ use crate::{
 };
 
 /// The headers of a visitor's request that a part of a page may depend on.
-const OWN_HEADERS: [HeaderName; 5] =
+const PART_HEADERS: [HeaderName; 5] =
     [header::COOKIE, header::ACCEPT_LANGUAGE, header::USER_AGENT, ADDRESS, HeaderName::from_static("cf-ipcountry")];
 
 /// The request for a part, by the visitor whose request has `headers`. The headers that `rules` name select the page and its
 /// parts.
 #[must_use]
-pub fn own_request(uri: Uri, headers: &HeaderMap, rules: &HeaderRules) -> Request {
-    let mut own = Request::new(Body::Empty);
-    *own.uri_mut() = uri;
-    let mut names = OWN_HEADERS.to_vec();
+pub fn part_request(uri: Uri, headers: &HeaderMap, rules: &HeaderRules) -> Request {
+    let mut part = Request::new(Body::Empty);
+    *part.uri_mut() = uri;
+    let mut names = PART_HEADERS.to_vec();
     for name in rules.varied.iter().chain(rules.normalized.iter().map(|rule| &rule.name)) {
         if !names.contains(name) {
             names.push(name.clone());
@@ -45,12 +45,12 @@ pub fn own_request(uri: Uri, headers: &HeaderMap, rules: &HeaderRules) -> Reques
     }
     for name in &names {
         for value in headers.get_all(name) {
-            own.headers_mut().append(name.clone(), value.clone());
+            part.headers_mut().append(name.clone(), value.clone());
         }
     }
-    own.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
-    own.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    own
+    part.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
+    part.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    part
 }
 
 /// The URI with another path and query; None if they are malformed.
@@ -112,7 +112,7 @@ pub async fn fetch_fragment(
 async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -> Result<Fragment, Error> {
     let failed = |cause: &dyn std::fmt::Display| Error::Esi(format!("the include {path}: {cause}"));
     let uri = with_path(uri, path).ok_or_else(|| failed(&"no path"))?;
-    let (head, body) = fetch_part(app, own_request(uri, headers, &app.config.page.headers)).await.into_parts();
+    let (head, body) = fetch_part(app, part_request(uri, headers, &app.config.page.headers)).await.into_parts();
     if head.status != StatusCode::OK {
         return Err(failed(&format_args!("status {}", head.status.as_u16())));
     }

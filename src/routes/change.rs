@@ -19,7 +19,7 @@ use crate::{
 pub struct Change {
     /// The session whose facts fill holes.
     token: Option<Token>,
-    /// The visitor whose own content fills holes.
+    /// The visitor whose content fills holes.
     visitor: Option<VisitorKey>,
 }
 
@@ -31,9 +31,8 @@ impl Change {
             return None;
         }
         let token = rules.has_facts().then(|| app.keyring.read(headers, now)).flatten();
-        let has_own_content = rules.page().is_some() && headers.contains_key(header::COOKIE);
-        let change =
-            Self { token, visitor: has_own_content.then(|| VisitorKey::of(headers, &app.config.page.headers)) };
+        let has_content = rules.page().is_some() && headers.contains_key(header::COOKIE);
+        let change = Self { token, visitor: has_content.then(|| VisitorKey::of(headers, &app.config.page.headers)) };
         change.forget(app);
         Some(change)
     }
@@ -52,7 +51,7 @@ impl Change {
             app.pages.facts.forget(token);
         }
         if let Some(visitor) = &self.visitor {
-            app.pages.own_pages.forget(visitor);
+            app.pages.visitor_contents.forget(visitor);
         }
     }
 }

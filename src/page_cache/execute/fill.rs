@@ -18,9 +18,9 @@ use crate::{
         decide::{FIRST_PAUSE, next_pause},
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
         memory::{Role, SessionFacts},
-        own_content::{self, NotFilled, OwnContent, OwnContentKey},
         policy::CacheControl,
         stored_page::StoredPage,
+        visitor_content::{self, NotFilled, VisitorContent, VisitorContentKey},
         visitor_cookies::VisitorCookies,
     },
     ports::{
@@ -60,7 +60,7 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
         let source_of = |content: &HoleContent| match content {
             HoleContent::User | HoleContent::Cart | HoleContent::Token => 0,
             HoleContent::Element { .. } => 1,
-            HoleContent::Include(include) => 2 + included.iter().take_while(|own| **own != include).count(),
+            HoleContent::Include(include) => 2 + included.iter().take_while(|other| **other != include).count(),
         };
         // The body is polled after this request's scope.
         if let Some(scope) = visit.app.redis.scope() {
@@ -115,13 +115,13 @@ fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
 /// Elements of the origin's page, as the visitor sees them.
 fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
     let is_element = |content: &HoleContent| matches!(content, HoleContent::Element { .. });
-    let own = page.holes.iter().any(|hole| is_element(&hole.content));
-    let own = own.then(|| own_content::request(&visit.app.config.page, request.uri(), request.headers())).flatten();
-    let Some(own) = own else { return Source::Ready(Contents::new()) };
+    let has_elements = page.holes.iter().any(|hole| is_element(&hole.content));
+    let part = || visitor_content::request(&visit.app.config.page, request.uri(), request.headers());
+    let Some(part) = has_elements.then(part).flatten() else { return Source::Ready(Contents::new()) };
     let (app, holes, body) = (visit.app.clone(), page.holes.clone(), page.body.clone());
     Source::Pending(Box::pin(async move {
         let late = app.clock.sleep(app.config.page.holes_wait);
-        let content = match select(Box::pin(own_content(&app, own)), late).await {
+        let content = match select(Box::pin(visitor_content(&app, part)), late).await {
             Either::Left((content, _)) => content,
             Either::Right(_) => Err(NotFilled::Late),
         };
@@ -131,7 +131,7 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
         let body = LazyCell::new(|| body.read());
         let fill = |hole: &Hole| {
             let HoleContent::Element { selector, index } = &hole.content else { return None };
-            let element = |content: &OwnContent| {
+            let element = |content: &VisitorContent| {
                 let found = content.get(selector)?;
                 // A page with fewer elements fills the other holes with the first one.
                 found.get(*index).or_else(|| found.first()).cloned()
@@ -163,8 +163,8 @@ fn included(page: &StoredPage) -> Vec<&IncludedHole> {
 
 /// A fragment, as the visitor gets it.
 fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &IncludedHole) -> Source {
-    let is_own = |(_, hole): &(usize, &Hole)| hole.include() == Some(include);
-    let holes: Vec<_> = page.holes.iter().enumerate().filter(is_own).map(|(index, _)| index).collect();
+    let has_fragment = |(_, hole): &(usize, &Hole)| hole.include() == Some(include);
+    let holes: Vec<_> = page.holes.iter().enumerate().filter(has_fragment).map(|(index, _)| index).collect();
     let (app, include) = (visit.app.clone(), include.clone());
     let (uri, headers) = (request.uri().clone(), request.headers().clone());
     Source::Pending(Box::pin(async move {
@@ -183,31 +183,31 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
             }
         };
         let path = src.split('?').next().unwrap_or_default();
-        if let Some(name) = own_content::new_cookie(&app.config.page, path, &headers, &fragment.cookies) {
+        if let Some(name) = visitor_content::new_cookie(&app.config.page, path, &headers, &fragment.cookies) {
             log::warn!("holes: the include {src} sets the cookie {name}, which is lost");
         }
         holes.into_iter().map(|index| (index, fragment.body.clone())).collect()
     }))
 }
 
-/// The visitor's own content. Pages of the same visitor, concurrent or within two seconds, share one request to the
+/// The visitor's content. Pages of the same visitor, concurrent or within two seconds, share one request to the
 /// origin. After a change by the visitor, pages share nothing for two seconds, because another isolate may have seen
 /// the change.
 ///
 /// If the visitor leaves the page that sent the request, the platform may end it without dropping its guard. So a page
 /// that has waited for a quarter of `HOLES_WAIT_MS` sends a request of its own, and takes the response that comes
 /// first.
-async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotFilled> {
-    let alone = async |own| fetch(app, own).await?.without_cookie().map(|(content, _)| content);
-    if cookie::has_changed(own.headers()) {
-        return alone(own).await;
+async fn visitor_content(app: &Rc<App>, part: Request) -> Result<Rc<VisitorContent>, NotFilled> {
+    let alone = async |part| fetch(app, part).await?.without_cookie().map(|(content, _)| content);
+    if cookie::has_changed(part.headers()) {
+        return alone(part).await;
     }
     let now = app.clock.now();
     let until = now + app.config.page.holes_wait;
-    match app.pages.own_pages.join(OwnContentKey::of(&own), now, until) {
-        Role::Send(guard) => match fetch(app, own).await.and_then(OriginPage::without_cookie) {
+    match app.pages.visitor_contents.join(VisitorContentKey::of(&part), now, until) {
+        Role::Send(guard) => match fetch(app, part).await.and_then(OriginPage::without_cookie) {
             Ok((content, true)) => {
-                let content = Rc::new(own_content::detached(&content));
+                let content = Rc::new(visitor_content::detached(&content));
                 guard.finish_and_keep(content.clone(), app.clock.now());
                 Ok(content)
             }
@@ -217,14 +217,14 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
                 content
             }
         },
-        Role::Join(page) => {
+        Role::Join(request) => {
             let shared = Box::pin(async {
                 let mut pause = FIRST_PAUSE;
                 loop {
-                    if let Some(content) = page.result() {
+                    if let Some(content) = request.result() {
                         return Some(content);
                     }
-                    if !page.is_valid(app.clock.now()) {
+                    if !request.is_valid(app.clock.now()) {
                         return None;
                     }
                     app.clock.sleep(pause).await;
@@ -234,10 +234,10 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
             let patience = app.clock.sleep(app.config.page.holes_wait / 4);
             let shared = match select(shared, patience).await {
                 Either::Left((Some(content), _)) => return content,
-                Either::Left((None, _)) => return alone(own).await,
+                Either::Left((None, _)) => return alone(part).await,
                 Either::Right(((), shared)) => shared,
             };
-            match select(shared, Box::pin(alone(own))).await {
+            match select(shared, Box::pin(alone(part))).await {
                 Either::Left((Some(content), _)) | Either::Right((content, _)) => content,
                 Either::Left((None, alone)) => alone.await,
             }
@@ -247,7 +247,7 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
 
 /// The origin's page for holes, as a visitor sees it.
 struct OriginPage {
-    content: OwnContent,
+    content: VisitorContent,
     /// The name of a cookie that the page sets, if the visitor does not have it yet.
     new_cookie: Option<String>,
     cookies: Vec<HeaderValue>,
@@ -256,7 +256,7 @@ struct OriginPage {
 
 impl OriginPage {
     /// The content that needs no cookie, and whether an isolate may keep it.
-    fn without_cookie(self) -> Result<(Rc<OwnContent>, bool), NotFilled> {
+    fn without_cookie(self) -> Result<(Rc<VisitorContent>, bool), NotFilled> {
         let content = Rc::new(self.content);
         match self.new_cookie {
             Some(name) => Err(NotFilled::Cookie(name, content)),
@@ -282,9 +282,9 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OriginPage, NotFilled>
         _ => return Err(NotFilled::Body),
     };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
-    let content = own_content::read(&*app.html, &page.holes, &body).await?;
+    let content = visitor_content::read(&*app.html, &page.holes, &body).await?;
     Ok(OriginPage {
-        new_cookie: own_content::new_cookie(page, &path, &sent, &cookies),
+        new_cookie: visitor_content::new_cookie(page, &path, &sent, &cookies),
         cookies,
         // A page without any element may be a message that the shop shows instead.
         may_be_kept: !content.is_empty() && !CacheControl::of(&head.headers).has("no-store"),
@@ -292,19 +292,19 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OriginPage, NotFilled>
     })
 }
 
-/// Own content for the page at `uri`, with the cookies that come with it, for a browser that asks for it: see
+/// The visitor's content for the page at `uri`, with the cookies that come with it, for a browser that asks for it: see
 /// `assets/holes.js`. Empty if no rule fills holes from a page.
 ///
 /// # Errors
 /// [`NotFilled`].
-pub async fn own_content_for_browser(
+pub async fn visitor_content_for_browser(
     app: &Rc<App>,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(OwnContent, Vec<HeaderValue>), NotFilled> {
-    let Some(own) = own_content::request(&app.config.page, uri, headers) else {
-        return Ok((OwnContent::new(), Vec::new()));
+) -> Result<(VisitorContent, Vec<HeaderValue>), NotFilled> {
+    let Some(part) = visitor_content::request(&app.config.page, uri, headers) else {
+        return Ok((VisitorContent::new(), Vec::new()));
     };
-    let OriginPage { content, cookies, .. } = fetch(app, own).await?;
+    let OriginPage { content, cookies, .. } = fetch(app, part).await?;
     Ok((content, cookies))
 }

@@ -49,7 +49,7 @@ pub use self::{
     bypass::bypass,
     exchange::{RenderRequest, UnstorableResponse},
     explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
-    fill::own_content_for_browser,
+    fill::visitor_content_for_browser,
     hand_over::HandedOver,
     invalidate::forward_unsafe,
 };

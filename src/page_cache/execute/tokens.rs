@@ -12,16 +12,16 @@ use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, header};
 
-use super::{bypass::bypass, fill::own_content_for_browser, render::acquire_memory};
+use super::{bypass::bypass, fill::visitor_content_for_browser, render::acquire_memory};
 use crate::{
     App,
     config::rules::{HoleRules, HoleSource},
     page_cache::{
         cache_status::CacheStatus,
         form_body::FormBody,
-        own_content::{NotFilled, OwnContent, key_in_form},
         placeholder::{FormToken, Placeholder},
         policy::Reason,
+        visitor_content::{NotFilled, VisitorContent, key_in_form},
     },
     ports::{
         answer::Answer,
@@ -52,18 +52,18 @@ pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
     if let Some(page) = first_page(&head.headers, &body, rules)
         && let Some(uri) = with_path(&head.uri, &page)
     {
-        let own = Box::pin(own_content_for_browser(app, &uri, &head.headers));
-        let own = match select(own, app.clock.sleep(app.config.page.holes_wait)).await {
-            Either::Left((own, _)) => own,
+        let found = Box::pin(visitor_content_for_browser(app, &uri, &head.headers));
+        let found = match select(found, app.clock.sleep(app.config.page.holes_wait)).await {
+            Either::Left((found, _)) => found,
             Either::Right(_) => Err(NotFilled::Late),
         };
-        match own {
-            Ok((content, own_cookies)) => {
-                OwnTokens { rules, page, content }.replace_in(&mut head.headers, &mut body);
-                for line in &own_cookies {
+        match found {
+            Ok((content, page_cookies)) => {
+                VisitorTokens { rules, page, content }.replace_in(&mut head.headers, &mut body);
+                for line in &page_cookies {
                     proxy::apply_set_cookie(&mut head.headers, line);
                 }
-                cookies = own_cookies;
+                cookies = page_cookies;
             }
             Err(problem) => log::warn!("tokens: {problem}"),
         }
@@ -124,14 +124,14 @@ fn form_of<'a>(headers: &HeaderMap, body: &'a Body) -> Option<FormBody<'a>> {
 }
 
 /// The tokens of a page, as a visitor gets it.
-struct OwnTokens<'a> {
+struct VisitorTokens<'a> {
     rules: &'a HoleRules,
     /// Path and query.
     page: String,
-    content: OwnContent,
+    content: VisitorContent,
 }
 
-impl OwnTokens<'_> {
+impl VisitorTokens<'_> {
     fn replace_in(&self, headers: &mut HeaderMap, body: &mut Body) {
         if let Some(replaced) = form_of(headers, body).and_then(|form| self.replaced(&form)) {
             *body = Body::Bytes(replaced.into());

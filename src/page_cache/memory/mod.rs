@@ -4,24 +4,25 @@
 //! - [`copies`]: pages as Redis recently returned them.
 //! - [`facts`]: facts of sessions that fill holes.
 //! - [`notes`]: hit-for-miss notes, failed renders.
-//! - [`own_pages`]: visitors' own content from the origin, and the requests for it that are under way.
+//! - [`visitor_contents`]: visitors' content for holes, and the requests for it that are under way.
 //! - [`refusals`]: refused renders, and the visitors' own requests after them.
 //! - [`renders`]: the renders in progress.
 
 mod copies;
 mod facts;
 mod notes;
-mod own_pages;
 mod refusals;
 mod renders;
+mod visitor_contents;
 
 use std::{cell::RefCell, collections::HashMap, ops::Deref, rc::Rc, time::Duration};
 
 pub use self::copies::{LocalHit, LookupEpoch};
 use self::{
-    copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, refusals::Refusals, renders::Renders,
+    copies::LocalCopies, facts::FactMemory, notes::Notes, refusals::Refusals, renders::Renders,
+    visitor_contents::VisitorContents,
 };
-pub use self::{facts::SessionFacts, own_pages::Role, renders::RenderGuard};
+pub use self::{facts::SessionFacts, renders::RenderGuard, visitor_contents::Role};
 use super::{
     account::PageAccount,
     hit_for_miss::HIT_FOR_MISS,
@@ -68,8 +69,8 @@ pub struct PageMemory {
     pub renders: Renders,
     /// The sizes of stored pages that are not in Redis' account yet.
     pub account: PageAccount,
-    /// Visitors' own content.
-    pub own_pages: OwnPages,
+    /// Visitors' content for holes.
+    pub visitor_contents: VisitorContents,
     /// Facts of sessions.
     pub facts: FactMemory,
 }
@@ -92,7 +93,7 @@ impl PageMemory {
             refusals: Refusals::default(),
             renders: Renders::default(),
             account: PageAccount::default(),
-            own_pages: OwnPages::default(),
+            visitor_contents: VisitorContents::default(),
             facts: FactMemory::default(),
         }
     }

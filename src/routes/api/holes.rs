@@ -6,7 +6,7 @@ use http::header;
 
 use super::{request::ApiRequest, respond};
 use crate::{
-    page_cache::own_content_for_browser,
+    page_cache::visitor_content_for_browser,
     ports::{answer::Answer, error::Error, fetch::FetchError},
     proxy::{is_same_origin, with_path},
     routes::problem::Problem,
@@ -24,7 +24,7 @@ pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         request.query_parameter("page")?.ok_or_else(|| Error::invalid("page", "is missing: name the page's path"))?;
     let uri = page.starts_with('/').then(|| with_path(request.uri(), &page)).flatten();
     let uri = uri.ok_or_else(|| Error::invalid("page", "is not a path: it begins with /"))?;
-    let found = own_content_for_browser(request.app, &uri, request.headers()).await;
+    let found = visitor_content_for_browser(request.app, &uri, request.headers()).await;
     let (content, cookies) = found.map_err(|problem| {
         log::warn!("holes: {problem}");
         Error::from(FetchError::Unreachable)

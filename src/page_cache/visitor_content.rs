@@ -1,4 +1,4 @@
-//! A visitor's own content for holes: elements of one page of the origin, requested with the visitor's cookies.
+//! A visitor's content for holes: elements of one page of the origin, requested with the visitor's cookies.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -16,13 +16,13 @@ use crate::{
         html::{self, Html, HtmlError},
         sort,
     },
-    proxy::{cookie_name, own_request, with_path},
+    proxy::{cookie_name, part_request, with_path},
     sessions::cookie,
 };
 
 /// The elements of a visitor's page by the selectors of the rules, in their order. The tokens of a form also have an entry with
 /// [`key_in_form`].
-pub type OwnContent = HashMap<String, Vec<Bytes>>;
+pub type VisitorContent = HashMap<String, Vec<Bytes>>;
 
 /// The key of tokens in forms with an `action`. No [placeholder](super::placeholder::Placeholder) has a selector with a line break,
 /// so the key is that of no selector.
@@ -36,9 +36,9 @@ pub fn key_in_form(selector: &str, action: &str) -> String {
 pub enum NotFilled {
     #[error("the page that fills them did not arrive within HOLES_WAIT_MS")]
     Late,
-    /// The content is the visitor's own. Its tokens may need the cookie.
+    /// The content has arrived. Its tokens may need the cookie.
     #[error("the page that fills them sets the cookie {0}")]
-    Cookie(String, Rc<OwnContent>),
+    Cookie(String, Rc<VisitorContent>),
     #[error("the page that fills them has the status {0}")]
     Status(StatusCode),
     #[error("the page that fills them is not HTML")]
@@ -58,9 +58,9 @@ impl NotFilled {
         matches!(self, Self::Late | Self::Cookie(..) | Self::Busy)
     }
 
-    /// The content to show until the browser has its own.
+    /// The content to show until the browser has requested it.
     #[must_use]
-    pub fn content(&self) -> Option<&OwnContent> {
+    pub fn content(&self) -> Option<&VisitorContent> {
         if let Self::Cookie(_, content) = self { Some(content) } else { None }
     }
 }
@@ -72,25 +72,25 @@ pub fn request(config: &PageConfig, uri: &Uri, headers: &HeaderMap) -> Option<Re
         HolePage::Itself => uri.clone(),
         HolePage::Other(path) => with_path(uri, path)?,
     };
-    Some(own_request(uri, headers, &config.headers))
+    Some(part_request(uri, headers, &config.headers))
 }
 
-/// The key of kept own content: everything of the request that the origin gets.
+/// The key of kept content: everything of the request that the origin gets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct OwnContentKey {
+pub struct VisitorContentKey {
     pub visitor: VisitorKey,
     pub url: String,
 }
 
-/// The visitor's part of the key: the headers of a request that own content may depend on.
+/// The visitor's part of the key: the headers of a request that its content may depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct VisitorKey(Vec<u8>);
 
-impl OwnContentKey {
+impl VisitorContentKey {
     /// `request` is from [`request`].
     #[must_use]
     pub fn of(request: &Request) -> Self {
-        Self { visitor: VisitorKey::of_own(request), url: request.uri().to_string() }
+        Self { visitor: VisitorKey::of_request(request), url: request.uri().to_string() }
     }
 
     /// The size in memory, bytes.
@@ -104,10 +104,10 @@ impl VisitorKey {
     /// The visitor whose request has `headers`.
     #[must_use]
     pub fn of(headers: &HeaderMap, rules: &HeaderRules) -> Self {
-        Self::of_own(&own_request(Uri::default(), headers, rules))
+        Self::of_request(&part_request(Uri::default(), headers, rules))
     }
 
-    fn of_own(request: &Request) -> Self {
+    fn of_request(request: &Request) -> Self {
         let headers = request.headers().iter();
         // No value contains a line break.
         let lines = headers.flat_map(|(name, value)| [b"\n", name.as_str().as_bytes(), b":", value.as_bytes()]);
@@ -115,9 +115,9 @@ impl VisitorKey {
     }
 }
 
-/// Own content in memory of its own, without the page that it was cut from.
+/// A copy of the content, without the memory of the page that it was cut from.
 #[must_use]
-pub fn detached(content: &OwnContent) -> OwnContent {
+pub fn detached(content: &VisitorContent) -> VisitorContent {
     let copy = |elements: &Vec<Bytes>| elements.iter().map(|html| Bytes::copy_from_slice(html)).collect();
     content.iter().map(|(selector, elements)| (selector.clone(), copy(elements))).collect()
 }
@@ -126,16 +126,16 @@ pub fn detached(content: &OwnContent) -> OwnContent {
 ///
 /// # Errors
 /// [`HtmlError`].
-pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<OwnContent, HtmlError> {
+pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<VisitorContent, HtmlError> {
     let mut selectors: Vec<_> = rules.page_selectors().collect();
     sort::sort_by(&mut selectors, Ord::cmp);
     selectors.dedup();
-    let own = selectors.len();
+    let of_rules = selectors.len();
     selectors.extend(rules.has_tokens().then_some(LastForm::SELECTOR));
     let mut last_form = LastForm::default();
-    let mut content = OwnContent::new();
+    let mut content = VisitorContent::new();
     for element in html::elements(parser, html, &selectors).await? {
-        let Some(selector) = selectors.get(element.selector).filter(|_| element.selector < own) else {
+        let Some(selector) = selectors.get(element.selector).filter(|_| element.selector < of_rules) else {
             last_form = LastForm::new(element.outer, html);
             continue;
         };
@@ -155,7 +155,7 @@ pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<
 pub fn new_cookie(config: &PageConfig, path: &str, request: &HeaderMap, lines: &[HeaderValue]) -> Option<String> {
     let is_known = |line: &HeaderValue| {
         let pair = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-        config.cookies.is_dropped(&cookie_name(line), path) || cookie::of_origin(request).any(|own| own == pair)
+        config.cookies.is_dropped(&cookie_name(line), path) || cookie::of_origin(request).any(|known| known == pair)
     };
     lines.iter().find(|line| !is_known(line)).map(cookie_name)
 }
