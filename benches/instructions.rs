@@ -41,7 +41,7 @@ fn stored_page(criterion: &mut Criterion) {
         is_declared_shared: false,
         vary: VaryFields::from_text(""),
         variant: String::new(),
-        own_etag: true,
+        has_generated_etag: true,
         item: None,
         tags: Vec::new(),
         status: StatusCode::OK,

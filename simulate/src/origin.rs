@@ -73,7 +73,7 @@ impl Origin {
             is_declared_shared: CacheControl::of_response(&self.headers).is_declared_shared(),
             vary: VaryFields::of(&self.headers).unwrap_or_default(),
             variant: String::new(),
-            own_etag: true,
+            has_generated_etag: true,
             item: None,
             tags: Vec::new(),
             status: StatusCode::OK,

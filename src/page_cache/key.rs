@@ -167,12 +167,12 @@ fn known_parameters(
 
 /// All parameters except ignored ones. They keep their order, because it may matter to the origin.
 fn other_parameters(url: &Url, rules: &QueryRules) -> String {
-    let kept = own_parts(url.query().unwrap_or_default(), rules);
+    let kept = kept_parts(url.query().unwrap_or_default(), rules);
     kept.map(normalized).collect::<Vec<_>>().join("&")
 }
 
 /// The parts of a query without ignored parameters.
-fn own_parts<'a>(query: &'a str, rules: &'a QueryRules) -> impl Iterator<Item = &'a str> {
+fn kept_parts<'a>(query: &'a str, rules: &'a QueryRules) -> impl Iterator<Item = &'a str> {
     query.split('&').filter(move |part| {
         let name = form_urlencoded::parse(part.as_bytes()).next().map(|(name, _)| name);
         name.is_none_or(|name| rules.is_part_of_key(&name))
@@ -194,7 +194,7 @@ fn path_and_query_of(url: &str) -> &str {
 fn is_exact(text: &str, path: &str, query: &str, rules: &QueryRules) -> bool {
     let text = text.split('#').next().unwrap_or_default();
     let own = text.split_once('?').map_or("", |(_, query)| query);
-    path_of(text) == path && own_parts(own, rules).collect::<Vec<_>>().join("&") == query
+    path_of(text) == path && kept_parts(own, rules).collect::<Vec<_>>().join("&") == query
 }
 
 /// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A

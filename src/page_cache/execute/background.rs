@@ -29,8 +29,8 @@ pub struct BackgroundRender {
     pub key: PageKey,
     pub selecting: SelectingHeaders,
     pub popularity: Popularity,
-    /// The response that the render follows, if a header of its request may have selected it.
-    pub own: Option<OwnHead>,
+    /// The personal response that the render follows, if a header of its request may have selected it.
+    pub follows: Option<PersonalHead>,
 }
 
 impl BackgroundRender {
@@ -38,7 +38,7 @@ impl BackgroundRender {
     /// after a backoff.
     pub fn run(self, lease: Lease, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
         Box::pin(async move {
-            let Self { app, key, selecting, popularity, own } = self;
+            let Self { app, key, selecting, popularity, follows } = self;
             let guard = app.pages.renders.start(key.hash(), app.clock.now() + app.config.origin.timeout);
             let others_have_page = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
             let had_failed = app.pages.has_failed(key.hash(), app.clock.now());
@@ -47,12 +47,12 @@ impl BackgroundRender {
             (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
             match render(&app, &request).await {
                 Ok(RenderOutcome::Complete { page, .. })
-                    if let Some(own) = own.as_ref().filter(|own| !own.is_like(&page)) =>
+                    if let Some(head) = follows.as_ref().filter(|head| !head.is_like(&page)) =>
                 {
                     log::warn!(
                         "page cache: a page was not stored: without its headers, a request gets another response"
                     );
-                    app.pages.note_unstorable_for(&own.class, app.clock.now());
+                    app.pages.note_unstorable_for(&head.class, app.clock.now());
                     log_error(store::release(&app.redis, &lease).await);
                 }
                 // An error that caches may store counts as a page if no page is stored.
@@ -96,9 +96,9 @@ impl BackgroundRender {
     }
 }
 
-/// The head of a visitor's own response, to a request with headers that a shared render does not have. Without its header, a
+/// The head of a personal response, to a request with headers that a shared render does not have. Without its header, a
 /// call of a server function (`SolidStart`, `TanStack` Start) gets a redirect, an error or another encoding of the same data.
-pub struct OwnHead {
+pub struct PersonalHead {
     class: RequestClass,
     status: StatusCode,
     content_type: Option<HeaderValue>,
@@ -106,7 +106,7 @@ pub struct OwnHead {
     extensions: Vec<HeaderName>,
 }
 
-impl OwnHead {
+impl PersonalHead {
     /// `class`: that of the request.
     pub fn of(response: &Response, class: RequestClass) -> Self {
         let (status, headers) = (response.status(), response.headers());

@@ -133,8 +133,8 @@ fn take(
     if !is_same && kind != "new" {
         return None;
     }
-    let own = wanted.held.filter(|_| is_same).map(|page| page.body.clone());
-    let mut page = StoredPage::decode_around(response.body(), own, key, wanted.selecting)?;
+    let held_body = wanted.held.filter(|_| is_same).map(|page| page.body.clone());
+    let mut page = StoredPage::decode_around(response.body(), held_body, key, wanted.selecting)?;
     page.hold(&*app.fetch);
     let page = Rc::new(page);
     if page.item.is_some() {

@@ -96,7 +96,8 @@ pub async fn exchange<'a>(
     request: &RenderRequest<'a>,
     sent: Option<&VaryFields>,
 ) -> Result<Exchanged<'a>, Error> {
-    let conditions = request.stored.and_then(|stored| validation::conditions(&stored.headers, stored.own_etag));
+    let conditions =
+        request.stored.and_then(|stored| validation::conditions(&stored.headers, stored.has_generated_etag));
     let has_conditions = conditions.is_some();
     let mut headers = request.selecting.headers(sent);
     headers.extend(conditions.unwrap_or_default());
@@ -126,8 +127,8 @@ pub async fn exchange<'a>(
     let reply = OriginReply { asked, arrived, status, headers, item, directives: &directives };
     Ok(match reply.judge(request, popularity, &app.config.page) {
         Ok(judged) => {
-            let own_etag = validated.is_some_and(|stored| stored.own_etag);
-            let page = Box::new(reply.into_page(request, own_etag, judged));
+            let has_generated_etag = validated.is_some_and(|stored| stored.has_generated_etag);
+            let page = Box::new(reply.into_page(request, has_generated_etag, judged));
             Exchanged::Storable { page, validated, response: Box::new(response), directives }
         }
         Err(reason) => {
@@ -185,7 +186,7 @@ impl OriginReply<'_> {
     }
 
     /// The page without its body.
-    fn into_page(self, request: &RenderRequest<'_>, own_etag: bool, judged: Judged) -> StoredPage {
+    fn into_page(self, request: &RenderRequest<'_>, has_generated_etag: bool, judged: Judged) -> StoredPage {
         let Judged { freshness, vary, variant } = judged;
         let fresh_until = self.arrived + freshness.fresh;
         StoredPage {
@@ -204,7 +205,7 @@ impl OriginReply<'_> {
             ),
             vary,
             variant,
-            own_etag,
+            has_generated_etag,
             item: self.item,
             tags: self.directives.tags.clone(),
             status: self.status,

@@ -234,11 +234,11 @@ impl PageRequest {
     /// newer.
     async fn held(&self) -> Option<Rc<StoredPage>> {
         let (app, now) = (&self.visit.app, self.visit.app.clock.now());
-        let own = app.pages.fallback(self.key.hash(), &self.selecting, now);
-        if own.as_ref().is_some_and(|page| page.is_fresh(now)) {
-            return own;
+        let copy = app.pages.fallback(self.key.hash(), &self.selecting, now);
+        if copy.as_ref().is_some_and(|page| page.is_fresh(now)) {
+            return copy;
         }
-        app.location.find(&self.key, &self.selecting, own.as_deref(), now).await.or(own)
+        app.location.find(&self.key, &self.selecting, copy.as_deref(), now).await.or(copy)
     }
 
     /// Runs steps until one of them answers.
@@ -347,7 +347,7 @@ impl PageRequest {
         let ended = lease.map(|lease| {
             if is_due {
                 let (app, key, selecting) = (app.clone(), self.key.clone(), self.selecting.clone());
-                BackgroundRender { app, key, selecting, popularity, own: None }.run(lease, Some(page))
+                BackgroundRender { app, key, selecting, popularity, follows: None }.run(lease, Some(page))
             } else {
                 release(app, lease)
             }

@@ -7,7 +7,7 @@ use http::{Method, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
-    background::{BackgroundRender, OwnHead, release},
+    background::{BackgroundRender, PersonalHead, release},
 };
 use crate::{
     App,
@@ -28,7 +28,7 @@ use crate::{
     proxy::{self, OriginDirectives},
 };
 
-/// Forwards the visitor's own request. A response that claims to be shared is rendered for everybody afterwards.
+/// Forwards the visitor's own request. If its response can be shared, a shared render follows.
 pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) -> Answer {
     let class = page_request.class(&found.lookup.vary);
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = *page_request;
@@ -36,13 +36,14 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
     let stored = found.lookup.page.map(Rc::<StoredPage>::from);
     let is_get = request.method() == Method::GET;
     let render = PersonalRender { app, key, selecting, miss, class, has_personal_headers, now };
-    let mut own = OwnResponse { shareable: Err(Reason::Status), is_for_others: false, head: None };
-    let mut observe = |response: &mut Response, directives: &OriginDirectives| own = render.judge(response, directives);
+    let mut judged = PersonalResponse { shareable: Err(Reason::Status), is_for_others: false, head: None };
+    let mut observe =
+        |response: &mut Response, directives: &OriginDirectives| judged = render.judge(response, directives);
     let forward = Box::pin(proxy::forward(&visit, found.session.into(), request, &mut observe));
     let may_render = lease.is_some() || found.is_near;
     let Forwarded { answer, lease, released } = with_lease(&render.app, lease, forward).await;
     let failed = is_failure(answer.response.status());
-    if let Err(reason) = own.shareable
+    if let Err(reason) = judged.shareable
         && !failed
     {
         render.note_unshareable(reason, found.lookup.state);
@@ -50,25 +51,20 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
     let PersonalRender { app, key, selecting, class, .. } = render;
     // A fresh page whose visitor reloads it is not rendered twice.
     let is_stale = stored.as_ref().is_none_or(|stored| !stored.is_fresh(now));
-    let is_noted = own.head.is_some() && app.pages.is_unstorable_for(&class, now);
-    let renders_again = may_render && own.is_for_others && is_get && key.is_exact() && !failed && is_stale && !is_noted;
-    let ended: Option<BackgroundTask> = match (lease, renders_again) {
-        (Some(lease), false) => Some(release(&app, lease)),
-        (None, false) => released,
-        (lease, true) => {
-            let render = BackgroundRender { app, key, selecting, popularity: miss.popularity, own: own.head };
-            Some(match lease {
-                Some(lease) => render.run(lease, stored),
-                None => Box::pin(async move {
-                    if let Some(released) = released {
-                        released.await;
-                    }
-                    render.run_with_new_lease(stored).await;
-                }),
-            })
-        }
-    };
-    answer.followed_by(ended)
+    let is_noted = judged.head.is_some() && app.pages.is_unstorable_for(&class, now);
+    if !(may_render && judged.is_for_others && is_get && key.is_exact() && !failed && is_stale && !is_noted) {
+        return answer.followed_by(lease.map_or(released, |lease| Some(release(&app, lease))));
+    }
+    let render = BackgroundRender { app, key, selecting, popularity: miss.popularity, follows: judged.head };
+    answer.followed_by(Some(match lease {
+        Some(lease) => render.run(lease, stored),
+        None => Box::pin(async move {
+            if let Some(released) = released {
+                released.await;
+            }
+            render.run_with_new_lease(stored).await;
+        }),
+    }))
 }
 
 /// A render for one visitor: all data for the judgement of its response.
@@ -83,19 +79,19 @@ struct PersonalRender {
     now: Timestamp,
 }
 
-/// The judgement of a visitor's own response.
-struct OwnResponse {
+/// The judgement of a response to one visitor.
+struct PersonalResponse {
     /// See [`check_shareable`].
     shareable: Result<(), Reason>,
     /// The page can be rendered for other visitors.
     is_for_others: bool,
-    /// See [`BackgroundRender::own`].
-    head: Option<OwnHead>,
+    /// See [`BackgroundRender::follows`].
+    head: Option<PersonalHead>,
 }
 
 impl PersonalRender {
     /// Judges the origin's response, and adds its `Cache-Status`.
-    fn judge(&self, response: &mut Response, directives: &OriginDirectives) -> OwnResponse {
+    fn judge(&self, response: &mut Response, directives: &OriginDirectives) -> PersonalResponse {
         let Self { app, key, selecting, miss, now, .. } = self;
         // Popularity must not admit a response to another spelling or to one visitor.
         let popularity = learn_item(app, key, miss.popularity, response.status(), directives)
@@ -109,7 +105,7 @@ impl PersonalRender {
             Err(Reason::Cookie) => selecting.check_vary(response.headers()).is_ok(),
             Err(_) => false,
         };
-        let head = (is_for_others && self.has_personal_headers).then(|| OwnHead::of(response, self.class.clone()));
+        let head = (is_for_others && self.has_personal_headers).then(|| PersonalHead::of(response, self.class.clone()));
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
                 CacheStatus::not_stored(miss.reason, Reason::SetCookie)
@@ -119,7 +115,7 @@ impl PersonalRender {
             Err(reason) => CacheStatus::not_stored(miss.reason, reason),
         };
         status.append_to(response);
-        OwnResponse { shareable, is_for_others, head }
+        PersonalResponse { shareable, is_for_others, head }
     }
 
     /// Leaves notes about a response that cannot be shared, so that other requests do not look the page up in vain.
@@ -140,7 +136,7 @@ impl PersonalRender {
 /// Time for which a personal render keeps the lease.
 const KEEPS_LEASE: Duration = Duration::from_millis(250);
 
-/// A visitor's own response.
+/// The response to the visitor's own request.
 struct Forwarded {
     answer: Answer,
     /// The lease, if the response came within [`KEEPS_LEASE`].

@@ -290,6 +290,6 @@ fn set_etag(page: &mut StoredPage) {
         && let Some(etag) = conditional::etag(&page.body.read())
     {
         page.headers.insert(header::ETAG, etag);
-        page.own_etag = true;
+        page.has_generated_etag = true;
     }
 }

@@ -191,15 +191,15 @@ impl SharedRender {
     }
 
     /// Answers with a response that cannot be stored, or forwards the visitor's own request if the visitor
-    /// [needs its response](Self::needs_own_response). The first response is then dropped, because its `Set-Cookie`
+    /// [needs it](Self::needs_personal_render). The first response is then dropped, because its `Set-Cookie`
     /// would replace the visitor's session at the origin.
     async fn finish_not_stored(mut self, unstorable: UnstorableResponse, session: Option<Session>) -> Answer {
         let has_user = session.as_ref().is_some_and(|session| session.user.is_some());
-        let needs_own_response = self.needs_own_response(&unstorable, has_user);
+        let needs_personal_render = self.needs_personal_render(&unstorable, has_user);
         let UnstorableResponse { response, directives, why } = unstorable;
         let status = self.not_stored_status(why.reason);
         let ended = self.end_unstorable(*why, response.status());
-        let answer = if needs_own_response {
+        let answer = if needs_personal_render {
             self.page_request.forward(session, status).await
         } else {
             self.page_request.pass_on(*response, directives, status).await
@@ -211,11 +211,11 @@ impl SharedRender {
     /// may need the visitor's address or a cookie. If the origin accepts the request, the shop works, and the page is not
     /// shared for a while. A server error must occur twice for that, because it may be an accident.
     async fn ask_for_visitor(mut self, why: Unstorable, status: StatusCode, session: Option<Session>) -> Answer {
-        let mut own_status = status;
+        let mut personal_status = status;
         let request = std::mem::replace(&mut self.page_request.request, Request::new(Body::Empty));
         let mut observe = |response: &mut Response, _: &OriginDirectives| {
-            own_status = response.status();
-            let reason = if is_refusal(own_status) { why.reason } else { Reason::Refused };
+            personal_status = response.status();
+            let reason = if is_refusal(personal_status) { why.reason } else { Reason::Refused };
             self.not_stored_status(reason).append_to(response);
         };
         let answer = proxy::forward(&self.page_request.visit, session.into(), request, &mut observe).await;
@@ -225,17 +225,17 @@ impl SharedRender {
         if is_failure(status) {
             pages.note_failure(hash, now);
         }
-        let why = if is_refusal(own_status) {
+        let why = if is_refusal(personal_status) {
             why
         } else {
             log::warn!("page cache: the shop refused a shared render ({status}), not the visitor's own request");
             pages.refusals.note_accepted(now);
             why.refused(status)
         };
-        if is_failure(own_status) {
+        if is_failure(personal_status) {
             pages.refusals.note_failed(now);
         }
-        let leaves_note = !is_failure(own_status) && (had_failed || !is_failure(status));
+        let leaves_note = !is_failure(personal_status) && (had_failed || !is_failure(status));
         let ended = if leaves_note {
             self.end_unstorable(why, status)
         } else {
@@ -261,7 +261,7 @@ impl SharedRender {
         Some(match follow_up {
             FollowUp::RenderUncompressed => {
                 let (key, selecting, popularity) = (key.clone(), selecting.clone(), self.miss.popularity);
-                BackgroundRender { app, key, selecting, popularity, own: None }.run(lease, None)
+                BackgroundRender { app, key, selecting, popularity, follows: None }.run(lease, None)
             }
             FollowUp::NoteUnstorable => {
                 Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease, &why).await) })
@@ -270,9 +270,9 @@ impl SharedRender {
         })
     }
 
-    /// Returns whether the visitor's own request may get another response than the shared render. A page that only
+    /// Returns whether a personal render may give another response than the shared render. A page that only
     /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes and ranges.
-    fn needs_own_response(&self, unstorable: &UnstorableResponse, has_user: bool) -> bool {
+    fn needs_personal_render(&self, unstorable: &UnstorableResponse, has_user: bool) -> bool {
         let UnstorableResponse { response, directives, why } = unstorable;
         let page_request = &self.page_request;
         let (headers, lacks_room) = (response.headers(), why.reason.lacks_room());

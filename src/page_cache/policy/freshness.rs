@@ -72,9 +72,9 @@ pub fn freshness(
     arrival: Arrival,
     heuristic: &Heuristic,
 ) -> Result<Freshness, Reason> {
-    let own = CacheControl::of_response(headers);
-    let is_replaced = heuristic.overrides && forbids(&own, headers, arrival.at);
-    let control = if is_replaced { CacheControl::REPLACED } else { own };
+    let control = CacheControl::of_response(headers);
+    let is_replaced = heuristic.overrides && forbids(&control, headers, arrival.at);
+    let control = if is_replaced { CacheControl::REPLACED } else { control };
     check_status_and_cookies(status, headers, &control)?;
     let stated = stated(&control, headers, arrival.at);
     let no_cache = control.has("no-cache");

@@ -2,12 +2,12 @@
 
 use http::{HeaderMap, HeaderName, header};
 
-/// The conditional headers for the origin, from the stored validators. `own_etag`: the `ETag` is edgefront's, which the
-/// origin does not know. None without a validator.
+/// The conditional headers for the origin, from the stored validators. `has_generated_etag`: the origin does not know the
+/// `ETag`. None without a validator.
 #[must_use]
-pub fn conditions(stored: &HeaderMap, own_etag: bool) -> Option<HeaderMap> {
+pub fn conditions(stored: &HeaderMap, has_generated_etag: bool) -> Option<HeaderMap> {
     let mut conditions = HeaderMap::new();
-    if let Some(etag) = stored.get(header::ETAG).filter(|_| !own_etag) {
+    if let Some(etag) = stored.get(header::ETAG).filter(|_| !has_generated_etag) {
         conditions.insert(header::IF_NONE_MATCH, etag.clone());
     }
     if let Some(modified) = stored.get(header::LAST_MODIFIED) {

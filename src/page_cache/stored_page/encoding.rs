@@ -31,7 +31,8 @@ struct Head<'a> {
     stale_until: u64,
     error_until: u64,
     strict: bool,
-    own_etag: bool,
+    #[serde(rename = "own_etag")]
+    has_generated_etag: bool,
     status: u16,
     /// Each byte of a value is one character (ISO 8859-1), so that JSON carries every byte.
     #[serde(borrow)]
@@ -58,7 +59,7 @@ impl StoredPage {
             stale_until: self.stale_until.as_millis(),
             error_until: self.error_until.as_millis(),
             strict: self.strict,
-            own_etag: self.own_etag,
+            has_generated_etag: self.has_generated_etag,
             status: self.status.as_u16(),
             headers: self.headers.iter().map(|(name, value)| (Text(name.as_str().into()), Text::of(value))).collect(),
             holes: Cow::Borrowed(&self.holes),
@@ -79,17 +80,17 @@ impl StoredPage {
         Self::decode_around(value, None, key, selecting)
     }
 
-    /// As [`StoredPage::decode`]; with `own`, the value has no body, and `own` is the body.
+    /// As [`StoredPage::decode`]; with `held_body`, the value has no body, and `held_body` is the body.
     #[must_use]
     pub fn decode_around(
         value: &Bytes,
-        own: Option<Content>,
+        held_body: Option<Content>,
         key: &PageKey,
         selecting: &SelectingHeaders,
     ) -> Option<Self> {
         let (line, rest) = split_line(value)?;
         let (head, body) = split_line(&rest)?;
-        let body = own.unwrap_or_else(|| body.into());
+        let body = held_body.unwrap_or_else(|| body.into());
         let mut words = std::str::from_utf8(&line).ok()?.split(' ');
         if words.next() != Some(FORMAT) {
             return None;
@@ -126,7 +127,7 @@ impl StoredPage {
             is_declared_shared: is_declared_shared(&headers, stored.into(), key.is_at_shared_path()),
             vary,
             variant: head.variant.into_owned(),
-            own_etag: head.own_etag,
+            has_generated_etag: head.has_generated_etag,
             item,
             tags,
             status: StatusCode::from_u16(head.status).ok()?,

@@ -43,8 +43,8 @@ pub struct StoredPage {
     pub vary: VaryFields,
     /// The name of the variant; empty if the URL has only one.
     pub variant: String,
-    /// The `ETag` is edgefront's; the origin does not know it.
-    pub own_etag: bool,
+    /// edgefront generated the `ETag`; the origin does not know it.
+    pub has_generated_etag: bool,
     /// The item that the origin named (`Edge-Item`). None: the URL names the item, if there is one.
     pub item: Option<ItemId>,
     /// Names for purges, besides item and URL.
@@ -189,7 +189,7 @@ pub(super) mod tests {
             is_declared_shared: false,
             vary: VaryFields::from_text("foo"),
             variant: "foo=1\n".to_owned(),
-            own_etag: true,
+            has_generated_etag: true,
             item: None,
             tags: vec![Tag::parse("mugs").unwrap(), Tag::parse("sale").unwrap()],
             status: StatusCode::OK,

@@ -124,7 +124,7 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
         is_declared_shared: false,
         vary: VaryFields::from_text(if variant.is_some() { "foo" } else { "" }),
         variant: variant.map_or_else(String::new, |variant| format!("foo={variant}\n")),
-        own_etag: false,
+        has_generated_etag: false,
         item: None,
         tags: Vec::new(),
         status: StatusCode::OK,

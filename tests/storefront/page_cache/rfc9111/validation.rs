@@ -9,7 +9,7 @@ use crate::{
 scenarios! {
     &[];
     a_page_that_is_over_is_asked_about_with_its_validators,
-    our_own_etag_is_not_the_origins,
+    the_origin_gets_no_etag_that_edgefront_generated,
     a_304_brings_the_stored_headers_up_to_date,
     a_client_is_told_that_it_has_the_page,
     a_304_that_nobody_asked_for_is_not_stored,
@@ -41,7 +41,7 @@ async fn a_page_that_is_over_is_asked_about_with_its_validators(shop: &Shop) {
     assert_eq!(ask(shop, "/changed", &[]).await, ("fwd=stale; stored".to_owned(), "/changed \"b\"".to_owned()));
 }
 
-async fn our_own_etag_is_not_the_origins(shop: &Shop) {
+async fn the_origin_gets_no_etag_that_edgefront_generated(shop: &Shop) {
     shop.origin.answer(fresh("page", "max-age=60"));
     ask(shop, "/page", &[]).await;
     ask(shop, "/page", &[("cache-control", "no-cache")]).await;
