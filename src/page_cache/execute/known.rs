@@ -2,7 +2,7 @@
 
 use http::{Method, header};
 
-use super::{Found, PageRequest, wait::RenderWait};
+use super::{PageRequest, found::Found, wait::RenderWait};
 use crate::{
     page_cache::{
         admission::popularity_of_page,

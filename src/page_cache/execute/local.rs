@@ -15,7 +15,7 @@ use crate::{
         key::PageKey,
         lookup::{LookupResult, look_up},
         memory::LocalHit,
-        policy::{Reason, is_failure},
+        policy::{ForwardReason, Reason, Reuse, is_failure},
         respond::{is_unconditional_get, respond, respond_prepared},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
@@ -121,9 +121,10 @@ async fn forward(page_request: Box<PageRequest>) -> Answer {
 pub fn fallback(page_request: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
     let now = page_request.visit.now;
     let copy = app.pages.fallback(page_request.key.hash(), &page_request.selecting, now)?;
-    let is_usable = copy.is_fresh(now) || page_request.directives.allows_on_error(&copy.state(now), false);
-    Some(copy)
-        .filter(|copy| copy.may_be_served_to(&page_request.cookies) && page_request.is_reused(copy, now) && is_usable)
+    let (directives, state) = (&page_request.directives, copy.state(now));
+    let is_usable = copy.is_fresh(now) || directives.allows_on_error(&state, false);
+    let is_refused = directives.reuse(&state) == Reuse::Forward(ForwardReason::Request);
+    Some(copy).filter(|copy| copy.may_be_served_to(&page_request.cookies) && is_usable && !is_refused)
 }
 
 impl PageRequest {

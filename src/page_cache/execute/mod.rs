@@ -1,22 +1,26 @@
 //! Answers a request for a page: gathers the facts, asks [`decide`](super::decide) for the step, and runs it.
 //!
-//! - `known`: the facts about a request after a lookup.
+//! The way of a request, in reading order:
+//! - `answer`, in this file: the first step, and the steps after a lookup.
 //! - `local`: the isolate's copies, while they are confirmed or Redis is down.
-//! - `edge_tier`: the edge tier's part.
-//! - `hand_over`: the pages that the home tier hands over to it.
-//! - `shared`: a render for everybody.
-//! - `personal`: a render for one visitor.
-//! - `background`: renders and leases that end after the response.
-//! - [`render`]: a shared render, from one or two exchanges with the origin. The doctor judges a storefront with it, too.
-//! - `exchange`: one exchange with the origin, and the judgement of its response.
-//! - `esi`: the fragments of a shared render.
-//! - `bypass`: requests that bypass the cache.
-//! - `noted`: requests for a page with a hit-for-miss note. Their responses can end the note.
-//! - `fill`: the holes of a page, filled for one visitor.
-//! - `explain`: the decision for a URL, for operators.
+//! - `found`: the lookup of the page and the session in Redis.
+//! - `known`: the facts about the request after a lookup.
+//!
+//! The steps:
+//! - `serve`: a response from the page that the lookup found. `fill`: its holes, filled for one visitor.
+//! - `wait`: the wait for the render of another request.
+//! - `shared`: a shared render while a visitor waits for it. `background`: one after the response, and the end of leases.
+//! - [`render`]: the shared render of both, from one or two exchanges with the origin. The doctor judges a storefront with it, too.
+//! - `exchange`: one exchange with the origin, and the judgement of its response. `esi`: the fragments of the page.
+//! - `personal`: a personal render. A shared render may follow it.
+//! - `bypass`: a request that bypasses the cache. `noted`: one for a page with a hit-for-miss note, which its response can end.
+//!
+//! With two tiers: `edge_tier` passes requests to the home tier, and `hand_over` hands its stored pages over.
+//!
+//! Beside the way of a request:
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 //! - `tokens`: the visitor's tokens in unsafe requests, in place of the placeholders of stored pages.
-//! - `wait`: the wait of a request for the render of another request.
+//! - `explain`: the decision for a URL, for operators.
 
 mod background;
 mod bypass;
@@ -25,6 +29,7 @@ mod esi;
 mod exchange;
 mod explain;
 mod fill;
+mod found;
 mod hand_over;
 mod invalidate;
 mod known;
@@ -32,19 +37,14 @@ mod local;
 mod noted;
 mod personal;
 pub mod render;
+mod serve;
 mod shared;
 mod tokens;
 mod wait;
 
-use std::{cell::LazyCell, rc::Rc, time::Duration};
+use std::cell::LazyCell;
 
-use http::{HeaderValue, StatusCode, header};
-
-use self::{
-    background::{BackgroundRender, confirm_unstorable, release},
-    noted::Noted,
-    wait::RenderWait,
-};
+use self::{background::confirm_unstorable, found::Found, noted::Noted, wait::RenderWait};
 pub use self::{
     bypass::bypass,
     exchange::{RenderRequest, UnstorableResponse},
@@ -58,26 +58,18 @@ use super::{
     cache_status::CacheStatus,
     decide::{FirstStep, Step, first_step, next_step},
     key::PageKey,
-    lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
-    memory::LookupEpoch,
-    policy::{ForwardReason, Reason, RequestDirectives, Reuse, freshness::Popularity},
-    respond::respond,
+    lookup::{LookupResult, PageState},
+    policy::{ForwardReason, Reason, RequestDirectives, freshness::Popularity},
     selecting::SelectingHeaders,
     stored_page::StoredPage,
     visitor_cookies::VisitorCookies,
 };
 use crate::{
     config::rules::CookieKind,
-    ports::{
-        answer::Answer,
-        error::Error,
-        fetch::{FetchError, Request, Response},
-        time::Timestamp,
-    },
-    proxy::{Visit, failure, home::PageChange},
-    sessions::{self, Session},
+    ports::{answer::Answer, fetch::Request},
+    proxy::{Visit, home::PageChange},
+    sessions::Session,
 };
-use upstash_rest::next_reply;
 
 /// A request that the cache may answer. It is passed on in a box: each future on its way would have room for it twice.
 struct PageRequest {
@@ -89,19 +81,6 @@ struct PageRequest {
     /// The request has a cookie that may identify the visitor, or uncommon headers, so the response may be personal.
     has_personal_headers: bool,
     request: Request,
-}
-
-/// The reply of Redis.
-struct Found {
-    lookup: LookupResult,
-    session: Option<Session>,
-    /// The page is fresh, so the visitor's session was not read.
-    lacks_session: bool,
-    epoch: LookupEpoch,
-    /// Redis sent the page: the location's cache does not have it.
-    is_new: bool,
-    /// A read region replied.
-    is_near: bool,
 }
 
 /// The reason for asking the origin, and whether popularity admits a response without stated freshness.
@@ -117,14 +96,15 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     if let Some(change) = request.extensions().get::<PageChange>() {
         app.pages.learn_change(key.hash(), *change, now);
     }
+    // Evaluated on demand: most hits need only the cookies.
     let rules = &app.config.page.headers;
     let cookies = LazyCell::new(|| VisitorCookies::of(request.headers(), &app.config.page.cookies, &rules.varied));
     let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), rules, &cookies));
     let has_personal_headers = LazyCell::new(|| cookies.identify() || !is_plain(request.headers(), rules));
-    let local = app.pages.hit(key.hash(), &selecting, now);
-    let is_withheld = local.as_ref().is_some_and(|hit| !hit.page.may_be_served_to(&cookies));
-    let local = local.filter(|_| !is_withheld);
-    let reuse = local.as_ref().map(|hit| directives.reuse(&hit.page.state(now)));
+    let copy = app.pages.hit(key.hash(), &selecting, now);
+    let is_withheld = copy.as_ref().is_some_and(|hit| !hit.page.may_be_served_to(&cookies));
+    let copy = copy.filter(|_| !is_withheld);
+    let reuse = copy.as_ref().map(|hit| directives.reuse(&hit.page.state(now)));
     let bypass_reason = || {
         if is_withheld || cookies.strictest == CookieKind::Personal {
             return Some(Reason::Cookie);
@@ -135,7 +115,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     };
     let step = first_step(reuse, directives.only_if_cached(), bypass_reason, app.circuit.is_open());
     let is_edge = app.home.is_some();
-    if let (FirstStep::ServeLocal, Some(hit)) = (step, local)
+    if let (FirstStep::ServeLocal, Some(hit)) = (step, copy)
         && !(is_edge && fill::is_due(&hit.page, &cookies, &visit))
     {
         let answer = local::serve(&visit, &request, &key, &hit, &cookies);
@@ -157,88 +137,12 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
 }
 
 impl PageRequest {
-    /// Looks the page up, and answers.
+    /// Looks the page up, and runs the steps after the lookup.
     async fn answer_after_lookup(self: Box<Self>) -> Answer {
-        let app = &self.visit.app;
-        let is_near = app.redis.has_read_regions()
-            && !self.directives.is_reload()
-            && !app.pages.has_changed(self.key.hash(), self.visit.now);
-        match self.look_up(true, is_near).await {
+        match self.look_up().await {
             Ok(found) => self.answer_found(found).await,
             Err(error) => Box::pin(local::serve_after_redis_failed(self, &error)).await,
         }
-    }
-
-    /// One pipeline: the page, and with `with_session` the visitor's session. `is_near`: without a lease, in the nearest
-    /// read region.
-    async fn look_up(&self, with_session: bool, is_near: bool) -> Result<Found, Error> {
-        let app = &self.visit.app;
-        let keys = app.redis.keys();
-        let token = self.visit.token.as_ref().filter(|_| with_session);
-        let only_if_stale = self.cookies.strictest < CookieKind::Unknown && !self.directives.is_reload();
-        let in_script = token.filter(|token| keys.reaches_shared(token)).map(|token| {
-            let is_young = sessions::is_young(token, self.visit.now, &app.config.session);
-            SessionRead { token, only_if_stale, is_young }
-        });
-        let duration = if is_near { Duration::ZERO } else { app.config.origin.timeout };
-        let terms = LeaseTerms { duration, request: self.lease_request(), session: in_script };
-        let held = self.held().await;
-        let wanted = Wanted { selecting: &self.selecting, held: held.as_deref() };
-        let (lookup, command) = Lookup::new(keys, &self.key, wanted, app.clock.now(), terms)?;
-        let epoch = app.pages.epoch(app.clock.now());
-        let command = if is_near { app.redis.near(command) } else { command };
-        let mut commands = vec![command.expecting(app.config.page.max_bytes)];
-        let in_pipeline = token.filter(|token| !keys.reaches_shared(token));
-        let check = |token| sessions::check_commands(keys, token, self.visit.now, &app.config.session);
-        commands.extend(in_pipeline.into_iter().flat_map(check));
-        let replies = app.redis.pipeline(&commands).await;
-        app.circuit.record(&replies, app.clock.now());
-        let mut replies = replies?.into_iter();
-        let mut lookup = lookup.read(next_reply(&mut replies)?)?;
-        if is_near {
-            lookup = lookup.not_older_than(held.as_deref());
-        }
-        if let Some(page) = &mut lookup.page {
-            page.hold(&*app.fetch);
-        }
-        let (now, config) = (self.visit.now, &app.config.session);
-        let (session, lacks_session) = match (in_pipeline, token, lookup.session.take()) {
-            (Some(token), ..) => (sessions::split_check(replies, token, now, config)?.0, false),
-            (None, Some(token), Some((user, seen))) => (sessions::from_check(token, user, seen, now, config), false),
-            (None, token, _) => (None, token.is_some()),
-        };
-        let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
-        let is_new = number(lookup.page.as_deref()) != number(held.as_deref());
-        Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near })
-    }
-
-    fn lease_request(&self) -> LeaseRequest {
-        let app = &self.visit.app;
-        if self.directives.is_reload() {
-            LeaseRequest::Always
-        } else if app.pages.is_unpopular(self.key.hash(), self.visit.now) {
-            let limit = if self.key.by_popularity().is_ok() { app.config.page.rank_limit } else { 0 };
-            LeaseRequest::IfPopular(limit)
-        } else {
-            LeaseRequest::IfStale
-        }
-    }
-
-    async fn check_session(&self) -> Result<Option<Session>, Error> {
-        let Visit { app, token, now, .. } = &self.visit;
-        let Some(token) = token else { return Ok(None) };
-        sessions::check(&app.redis, token, *now, &app.config.session).await
-    }
-
-    /// The newest copy of the page without Redis: the isolate's while it is fresh, else the location's if that is
-    /// newer.
-    async fn held(&self) -> Option<Rc<StoredPage>> {
-        let (app, now) = (&self.visit.app, self.visit.app.clock.now());
-        let copy = app.pages.fallback(self.key.hash(), &self.selecting, now);
-        if copy.as_ref().is_some_and(|page| page.is_fresh(now)) {
-            return copy;
-        }
-        app.location.find(&self.key, &self.selecting, copy.as_deref(), now).await.or(copy)
     }
 
     /// Runs steps until one of them answers.
@@ -291,7 +195,7 @@ impl PageRequest {
                 }
                 Step::AskPrimary => {}
             }
-            match self.look_up(false, false).await {
+            match self.look_up_again().await {
                 Ok(again) => found = Found { session: found.session, ..again },
                 Err(error) => return Box::pin(local::serve_after_redis_failed(self, &error)).await,
             }
@@ -320,62 +224,5 @@ impl PageRequest {
             self.key = self.key.naming(item);
             self.visit.app.pages.name(&self.key);
         }
-    }
-
-    /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the
-    /// response.
-    fn serve_stored(
-        self: Box<Self>,
-        found: Found,
-        status: impl FnOnce(&StoredPage) -> CacheStatus,
-        now: Timestamp,
-    ) -> Answer {
-        let popularity = self.popularity(&found.lookup);
-        let LookupResult { page: Some(page), lease, .. } = found.lookup else {
-            return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();
-        };
-        let status = status(&page);
-        let is_filled = fill::is_due(&page, &self.cookies, &self.visit);
-        let hand_over = || hand_over::hand_over(&self.visit, &self.key, &page, status, found.epoch.began());
-        let handed = if is_filled { None } else { hand_over() };
-        let answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
-        let page: Rc<StoredPage> = Rc::from(page);
-        let app = &self.visit.app;
-        app.pages.keep(self.key.hash(), page.clone(), found.epoch);
-        let put = found.is_new.then(|| local::put_in_location(app, &self.key, page.clone()));
-        let is_due = !page.is_fresh(now) && !app.pages.has_failed(self.key.hash(), now);
-        let ended = lease.map(|lease| {
-            if is_due {
-                let (app, key, selecting) = (app.clone(), self.key.clone(), self.selecting.clone());
-                BackgroundRender { app, key, selecting, popularity, follows: None }.run(lease, Some(page))
-            } else {
-                release(app, lease)
-            }
-        });
-        answer.followed_by(put).followed_by(ended)
-    }
-
-    /// 504 for `only-if-cached` (RFC 9111 §5.2.1.7).
-    fn gateway_timeout(&self, lease: Option<Lease>, status: CacheStatus) -> Answer {
-        let mut response = Response::default();
-        *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-        status.append_to(&mut response);
-        Answer::from(response).followed_by(lease.map(|lease| release(&self.visit.app, lease)))
-    }
-
-    /// The response from a stored page. A 304 counts as a view: the visitor sees the page.
-    fn respond_with(&self, page: &StoredPage, status: CacheStatus, now: Timestamp) -> Answer {
-        let response = if fill::is_due(page, &self.cookies, &self.visit) {
-            fill::respond(page, &self.visit, &self.request, status)
-        } else {
-            respond(page, self.request.method(), self.request.headers(), status, now)
-        };
-        self.visit.record(self.request.method(), self.request.headers(), page.status, page.item.as_ref());
-        response.into()
-    }
-
-    fn is_reused(&self, page: &StoredPage, now: Timestamp) -> bool {
-        self.directives.reuse(&page.state(now)) != Reuse::Forward(ForwardReason::Request)
     }
 }

@@ -6,8 +6,9 @@ use futures_util::future::{Either, select};
 use http::{Method, StatusCode, header};
 
 use super::{
-    Found, Miss, PageRequest,
+    Miss, PageRequest,
     background::{BackgroundRender, PersonalHead, release},
+    found::Found,
 };
 use crate::{
     App,

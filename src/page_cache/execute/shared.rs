@@ -5,9 +5,10 @@ use std::rc::Rc;
 use http::{StatusCode, header};
 
 use super::{
-    Found, Miss, PageRequest,
+    Miss, PageRequest,
     background::{BackgroundRender, end_unstorable, log_error, release, store_page},
     exchange::{RenderRequest, UnstorableResponse},
+    found::Found,
     render::{RenderOutcome, StreamingPage, render as render_page},
 };
 use crate::{
@@ -56,62 +57,11 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
         accepts_gzip,
     };
     let outcome = render_page(&app, &request).await;
-    let sent = request.sent;
-    let now = app.clock.now();
-    let failed = outcome.as_ref().map_or(true, RenderOutcome::is_failure);
-    if failed {
-        let disconnected = outcome.is_err();
-        let allows = |stored: &StoredPage| page_request.directives.allows_on_error(&stored.state(now), disconnected);
-        if let Some(stored) = stored.filter(|stored| allows(stored)) {
-            app.pages.note_failure(page_request.key.hash(), now);
-            let why = if matches!(outcome, Err(Error::Busy)) { Reason::Busy } else { Reason::OriginDown };
-            let answer = page_request.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
-            return answer.followed_by(lease.map(|lease| release(&app, lease)));
-        }
-    }
-    let render = SharedRender {
-        page_request,
-        lease,
-        guard,
-        miss,
-        now,
-        sent,
-        was_compressed: accepts_gzip,
-        others_have_page,
-        class,
-    };
-    let asks_for_visitor =
-        outcome.as_ref().is_ok_and(RenderOutcome::is_refusal) && app.pages.refusals.may_ask_for_visitor(now);
-    if failed && !asks_for_visitor {
-        app.pages.note_failure(render.page_request.key.hash(), now);
-    }
-    let unstorable = match outcome {
-        Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page_request.cookies) => {
-            return Box::pin(render.forward_personally(Some(*page), session)).await;
-        }
-        Ok(RenderOutcome::Complete { page, not_modified }) => return render.complete(*page, not_modified),
-        Ok(RenderOutcome::Streaming { response, page }) if !page.may_be_served_to(&render.page_request.cookies) => {
-            // Ends the origin's connection and the copy.
-            drop((response, page));
-            return Box::pin(render.forward_personally(None, session)).await;
-        }
-        Ok(RenderOutcome::Streaming { response, page }) => return render.stream(*response, *page),
-        Ok(RenderOutcome::NotStorable(unstorable)) if asks_for_visitor => {
-            return Box::pin(render.ask_for_visitor(*unstorable.why, unstorable.response.status(), session)).await;
-        }
-        Ok(RenderOutcome::NotStorable(unstorable)) if failed => {
-            return Box::pin(render.finish_failed(unstorable)).await;
-        }
-        Ok(RenderOutcome::NotStorable(unstorable)) => unstorable,
-        Err(Error::Esi(cause)) => {
-            log::error!("page cache: esi: {cause}");
-            let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
-            UnstorableResponse { response: Box::default(), directives: OriginDirectives::default(), why }
-        }
-        Err(error) => return render.fail(&error),
-    };
-    // Boxed: otherwise the future of every page would be as large as this one.
-    Box::pin(render.finish_not_stored(unstorable, session)).await
+    let (sent, now) = (request.sent, app.clock.now());
+    let was_compressed = accepts_gzip;
+    let render = SharedRender { page_request, lease, guard, miss, now, sent, was_compressed, others_have_page, class };
+    // Boxed: the future of every page would be as large as the largest one of the outcomes.
+    Box::pin(render.answer(outcome, stored, session)).await
 }
 
 /// A render that has ended, with all data for its response.
@@ -133,6 +83,53 @@ struct SharedRender {
 }
 
 impl SharedRender {
+    /// Answers with the outcome of the render. `stored`: the page that was stored before.
+    async fn answer(
+        self,
+        outcome: Result<RenderOutcome, Error>,
+        stored: Option<Box<StoredPage>>,
+        session: Option<Session>,
+    ) -> Answer {
+        let (app, now) = (self.page_request.visit.app.clone(), self.now);
+        let failed = outcome.as_ref().map_or(true, RenderOutcome::is_failure);
+        if failed && let Some(stored) = stored.filter(|stored| self.may_replace_error(stored, outcome.is_err())) {
+            app.pages.note_failure(self.page_request.key.hash(), now);
+            let why = if matches!(outcome, Err(Error::Busy)) { Reason::Busy } else { Reason::OriginDown };
+            let answer = self.page_request.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
+            return answer.followed_by(self.lease.map(|lease| release(&app, lease)));
+        }
+        let is_refused = outcome.as_ref().is_ok_and(RenderOutcome::is_refusal);
+        let asks_for_visitor = is_refused && app.pages.refusals.may_ask_for_visitor(now);
+        if failed && !asks_for_visitor {
+            app.pages.note_failure(self.page_request.key.hash(), now);
+        }
+        let cookies = &self.page_request.cookies;
+        match outcome {
+            Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(cookies) => {
+                self.forward_personally(Some(*page), session).await
+            }
+            Ok(RenderOutcome::Complete { page, not_modified }) => self.complete(*page, not_modified),
+            Ok(RenderOutcome::Streaming { response, page }) if !page.may_be_served_to(cookies) => {
+                // Ends the origin's connection and the copy.
+                drop((response, page));
+                self.forward_personally(None, session).await
+            }
+            Ok(RenderOutcome::Streaming { response, page }) => self.stream(*response, *page),
+            Ok(RenderOutcome::NotStorable(unstorable)) if asks_for_visitor => {
+                self.ask_for_visitor(*unstorable.why, unstorable.response.status(), session).await
+            }
+            Ok(RenderOutcome::NotStorable(unstorable)) if failed => self.finish_failed(unstorable).await,
+            Ok(RenderOutcome::NotStorable(unstorable)) => self.finish_not_stored(unstorable, session).await,
+            Err(Error::Esi(cause)) => self.finish_not_stored(refused_esi(cause), session).await,
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Returns whether the stored page may replace the error of this render. `disconnected`: the origin sent no response.
+    fn may_replace_error(&self, stored: &StoredPage, disconnected: bool) -> bool {
+        self.page_request.directives.allows_on_error(&stored.state(self.now), disconnected)
+    }
+
     fn status(&self, status: Option<StatusCode>) -> CacheStatus {
         match &self.lease {
             Some(_) => CacheStatus::stored(self.miss.reason, status.map(|status| status.as_u16())),
@@ -320,6 +317,13 @@ impl PageRequest {
         status.append_to(&mut response);
         proxy::finish(&self.visit, &head, None, response, directives).await
     }
+}
+
+/// The response of a page whose ESI is refused: it has no content.
+fn refused_esi(cause: String) -> UnstorableResponse {
+    log::error!("page cache: esi: {cause}");
+    let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
+    UnstorableResponse { response: Box::default(), directives: OriginDirectives::default(), why }
 }
 
 /// Stores a page after its response, if this request holds the lease.
