@@ -229,7 +229,7 @@ impl Isolate {
                 is_near: false,
                 popularity: admitted,
                 is_exact: true,
-                is_personal: view.is_signed_in || is_unpopular,
+                may_be_personal: view.is_signed_in || is_unpopular,
                 must_be_personal: false,
                 only_if_cached: view.is_confirmation,
                 is_reload: false,

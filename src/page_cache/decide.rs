@@ -54,9 +54,10 @@ pub struct Known {
     pub popularity: Popularity,
     /// The URL is canonical.
     pub is_exact: bool,
-    /// The response may be this visitor's own: the request has cookies, a user or uncommon headers, or asks for a part
-    /// of the page (HEAD, `Range`).
-    pub is_personal: bool,
+    /// A page that is not known to be shared gets a personal render, for one of two reasons:
+    /// - The request is not plain: it has cookies, a user or uncommon headers, or asks for a part of the page (HEAD, `Range`).
+    /// - A response stated no freshness a moment ago, and the item was not popular.
+    pub may_be_personal: bool,
     /// The visitor must not get a shared render, for one of three reasons:
     /// - A cookie may identify the visitor, and the origin did not declare the page shared.
     /// - The page varies on a header of this request that shared renders do not send.
@@ -145,7 +146,7 @@ pub fn next_step(known: &Known) -> Step {
         return Step::AskPrimary;
     }
     let is_known_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
-    if !known.is_exact || known.must_be_personal || !is_known_shared && known.is_personal {
+    if !known.is_exact || known.must_be_personal || !is_known_shared && known.may_be_personal {
         return Step::RenderPersonal(reason);
     }
     // The render that this request waited for failed. Without the lease, another one could not be stored.
@@ -192,7 +193,7 @@ mod tests {
         is_near: false,
         popularity: Ok(()),
         is_exact: true,
-        is_personal: false,
+        may_be_personal: false,
         must_be_personal: false,
         only_if_cached: false,
         is_reload: false,
@@ -215,7 +216,7 @@ mod tests {
             ("stale while revalidate", with(Reuse::Stale), Step::Serve { collapsed: None }),
             (
                 "fresh, personal request",
-                Known { is_personal: true, ..with(Reuse::Fresh) },
+                Known { may_be_personal: true, ..with(Reuse::Fresh) },
                 Step::Serve { collapsed: None },
             ),
             (
@@ -276,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_personal_request_gets_a_shared_page_only_if_the_page_is_known_to_be_shared() {
-        let personal = |known: Known| Known { is_personal: true, has_lease: true, ..known };
+        let personal = |known: Known| Known { may_be_personal: true, has_lease: true, ..known };
         for (name, known, expected) in [
             ("unknown, unpopular", personal(UNPOPULAR), Step::RenderPersonal(ForwardReason::UriMiss)),
             ("popular", personal(MISS), Step::RenderShared(ForwardReason::UriMiss)),
@@ -294,7 +295,8 @@ mod tests {
 
     #[test]
     fn a_visitor_whom_a_cookie_may_identify_gets_no_shared_page() {
-        let identified = |known: Known| Known { is_personal: true, must_be_personal: true, has_lease: true, ..known };
+        let identified =
+            |known: Known| Known { may_be_personal: true, must_be_personal: true, has_lease: true, ..known };
         for (name, known, expected) in [
             ("popular", identified(MISS), Step::RenderPersonal(ForwardReason::UriMiss)),
             (

@@ -43,7 +43,7 @@ impl PageRequest {
             is_near: found.is_near,
             popularity: self.popularity(lookup),
             is_exact: self.key.is_exact(),
-            is_personal: self.has_personal_headers
+            may_be_personal: self.has_personal_headers
                 || has_user
                 || asks_less
                 || app.pages.is_unpopular(hash, self.visit.now),
