@@ -18,21 +18,21 @@ use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
     &[("ORIGIN_TIMEOUT", "1"), ("RANKING_HALF_LIFE", crate::ranking::LONG_HALF_LIFE)];
-    a_large_answer_passes_with_its_length,
+    a_large_response_keeps_its_length,
     a_page_that_turns_out_too_large_passes_whole,
-    a_page_that_breaks_off_after_it_was_too_large_does_not_seem_whole,
+    a_truncated_page_above_the_limit_ends_with_an_error,
     a_visitor_who_leaves_a_page_that_is_too_large_ends_it_at_the_origin,
-    a_body_goes_up_while_the_answer_comes_down,
-    a_compressed_answer_passes_as_it_is,
-    an_answer_without_a_body_has_none,
-    each_set_cookie_stays_one,
+    request_and_response_are_streamed_at_the_same_time,
+    a_compressed_response_is_passed_on_unchanged,
+    statuses_without_a_body_have_none,
+    each_set_cookie_stays_a_line_of_its_own,
     a_slow_head_is_given_up_and_a_slow_body_is_not,
     an_api_call_whose_body_does_not_arrive_is_given_up,
-    many_requests_are_under_way_at_once,
+    forty_requests_reach_the_origin_at_once,
     concurrent_long_pages_do_not_mix,
-    a_visitor_who_leaves_harms_nobody,
-    visitors_of_one_moment_share_a_request_to_redis,
-    a_visitor_who_leaves_takes_nobodys_answer_along,
+    a_visitor_who_leaves_disturbs_no_other,
+    concurrent_visitors_share_a_request_to_redis,
+    a_visitor_who_leaves_ends_no_shared_request,
     a_request_that_the_platform_refuses_harms_nobody,
     a_cron_trigger_does_its_jobs,
 }
@@ -40,7 +40,7 @@ scenarios! {
 /// More than an isolate could hold a few of.
 const LARGE: u64 = 48 << 20;
 
-async fn a_large_answer_passes_with_its_length(shop: &Shop) {
+async fn a_large_response_keeps_its_length(shop: &Shop) {
     shop.origin.answer(Reply::zeros(LARGE));
     let answer = shop.visit("/export").await;
     assert_eq!(answer.headers()["content-length"], LARGE.to_string());
@@ -68,7 +68,7 @@ async fn a_page_that_turns_out_too_large_passes_whole(shop: &Shop) {
     }
 }
 
-async fn a_page_that_breaks_off_after_it_was_too_large_does_not_seem_whole(shop: &Shop) {
+async fn a_truncated_page_above_the_limit_ends_with_an_error(shop: &Shop) {
     let reply = Reply::truncated(vec![7; 12 << 20]).chunked();
     shop.origin.answer(reply.header("cache-control", "public, max-age=600"));
     let answer = shop.visit("/page").await;
@@ -91,7 +91,7 @@ async fn a_visitor_who_leaves_a_page_that_is_too_large_ends_it_at_the_origin(sho
     eventually("the origin is told", async || shop.origin.sending() == 0).await;
 }
 
-async fn a_body_goes_up_while_the_answer_comes_down(shop: &Shop) {
+async fn request_and_response_are_streamed_at_the_same_time(shop: &Shop) {
     shop.origin.answer(Reply::echo());
     let chunk: Bytes = (0..=255).cycle().take(64 << 10).collect();
     let chunks = stream::iter(vec![chunk.clone(); 256]).map(Ok::<_, Infallible>);
@@ -101,7 +101,7 @@ async fn a_body_goes_up_while_the_answer_comes_down(shop: &Shop) {
     assert!(answer.chunks(chunk.len()).all(|part| part == chunk));
 }
 
-async fn a_compressed_answer_passes_as_it_is(shop: &Shop) {
+async fn a_compressed_response_is_passed_on_unchanged(shop: &Shop) {
     const GZIP: &[u8] =
         b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\xce\xcf\x2d\x28\x4a\x2d\x2e\x4e\x4d\x51\x48\x2c\x51\x28\xc9\
         \x48\x55\xc8\x2f\xca\x4c\xcf\xcc\xe3\x02\x00\x45\x80\x23\x0c\x19\x00\x00\x00";
@@ -113,7 +113,7 @@ async fn a_compressed_answer_passes_as_it_is(shop: &Shop) {
     assert!(shop.origin.last().header("accept-encoding").ends_with("gzip"));
 }
 
-async fn an_answer_without_a_body_has_none(shop: &Shop) {
+async fn statuses_without_a_body_have_none(shop: &Shop) {
     for status in [204, 304] {
         shop.origin.answer(Reply::status(status).header("etag", "\"1\""));
         let answer = shop.visit("/about").await;
@@ -125,7 +125,7 @@ async fn an_answer_without_a_body_has_none(shop: &Shop) {
     assert_eq!((answer.status().as_u16(), answer.headers()["content-length"].as_bytes()), (200, b"5".as_slice()));
 }
 
-async fn each_set_cookie_stays_one(shop: &Shop) {
+async fn each_set_cookie_stays_a_line_of_its_own(shop: &Shop) {
     let cookies = ["a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT", "b=2", "a=3"];
     shop.origin.answer(cookies.iter().fold(Reply::html(""), |reply, cookie| reply.header("set-cookie", cookie)));
     let answer = shop.visit("/about").await;
@@ -153,7 +153,7 @@ async fn an_api_call_whose_body_does_not_arrive_is_given_up(shop: &Shop) {
     assert_eq!(request.send().await.unwrap().status(), 400);
 }
 
-async fn many_requests_are_under_way_at_once(shop: &Shop) {
+async fn forty_requests_reach_the_origin_at_once(shop: &Shop) {
     shop.origin.answer_with(|asked| Reply::then_held(format!("{} ", asked.path), "end"));
     shop.origin.hold();
     let paths: Vec<_> = (0..40).map(|number| format!("/pages/{number}")).collect();
@@ -193,7 +193,7 @@ async fn concurrent_long_pages_do_not_mix(shop: &Shop) {
     }
 }
 
-async fn a_visitor_who_leaves_harms_nobody(shop: &Shop) {
+async fn a_visitor_who_leaves_disturbs_no_other(shop: &Shop) {
     shop.origin.answer(Reply::then_held("begun", " and ended"));
     shop.origin.hold();
     let answer = shop.visit("/about").await;
@@ -205,7 +205,7 @@ async fn a_visitor_who_leaves_harms_nobody(shop: &Shop) {
     assert_eq!(shop.visit("/about").await.text().await.unwrap(), "begun and ended");
 }
 
-async fn visitors_of_one_moment_share_a_request_to_redis(shop: &Shop) {
+async fn concurrent_visitors_share_a_request_to_redis(shop: &Shop) {
     let visitors = join_all((0..4).map(async |number| log_in(shop, &format!("user-{number}")).await)).await;
     shop.settled().await;
     // So that all come while the first one's is on its way.
@@ -220,7 +220,7 @@ async fn visitors_of_one_moment_share_a_request_to_redis(shop: &Shop) {
     assert!(requests <= 16, "{requests}");
 }
 
-async fn a_visitor_who_leaves_takes_nobodys_answer_along(shop: &Shop) {
+async fn a_visitor_who_leaves_ends_no_shared_request(shop: &Shop) {
     let path = "/_edge/v1/rows/mug";
     shop.store.gateway.set_fault(Some(Fault::Slow(Duration::from_millis(300))));
     for _ in 0..3 {
@@ -265,7 +265,7 @@ async fn a_cron_trigger_does_its_jobs(shop: &Shop) {
 }
 
 #[tokio::test]
-async fn a_wrong_variable_names_itself_and_nothing_starts() {
+async fn a_wrong_variable_stops_the_worker_with_a_message_that_names_it() {
     let variables = [("PAGE_TTL", "soon"), ("SESSION_KEYS", ""), ("ORIGIN_URL", "shop.example")];
     let refusal = Shop::try_workerd(&variables).await.err().expect("it does not start");
     for (name, _) in variables {

@@ -6,20 +6,20 @@ use crate::support::{Reply, Shop, scenarios};
 scenarios! {
     // Each visit asks Redis, since what is there is changed behind the isolate's back.
     &[("PAGE_MEMORY", "0")];
-    the_books_page,
-    the_rank_decides_what_is_cached,
+    a_page_is_cached_as_in_the_book,
+    a_page_is_cached_if_its_item_is_among_the_most_viewed,
     pages_whose_32_bit_hashes_are_equal_stay_apart,
     a_page_under_anothers_key_is_not_served,
     parameters_do_not_multiply_pages,
     only_a_plain_200_is_stored,
-    a_cacheable_page_is_asked_for_without_the_visitor,
-    what_is_not_for_everybody_is_asked_for_as_the_visitors_own,
+    a_shared_render_has_no_data_of_the_visitor,
+    a_page_that_cannot_be_shared_gets_a_personal_render,
     an_item_counts_only_after_the_origin_answered_200,
 }
 
 /// The book: a page that names an item and is not dynamic is cached once the item ranks among the most viewed, and is
 /// served until it expires, whatever the origin would say by then; everything else is generated.
-async fn the_books_page(shop: &Shop) {
+async fn a_page_is_cached_as_in_the_book(shop: &Shop) {
     shop.origin.answer(Reply::html("content 1"));
     let first = shop.visit("/?item=itemX").await;
     assert_eq!(cache_status(&first), "edgefront; fwd=bypass; detail=unpopular");
@@ -43,7 +43,7 @@ async fn the_books_page(shop: &Shop) {
 }
 
 // D16
-async fn the_rank_decides_what_is_cached(shop: &Shop) {
+async fn a_page_is_cached_if_its_item_is_among_the_most_viewed(shop: &Shop) {
     // Ten views apart, so that those of this test move nobody.
     let scores = (0..=10_000).flat_map(|rank| [(rank * 10 - 1_000_000).to_string(), format!("item-{rank}")]);
     let command: Vec<_> = ["ZADD".to_owned(), "viewed:".to_owned()].into_iter().chain(scores).collect();
@@ -132,7 +132,7 @@ async fn only_a_plain_200_is_stored(shop: &Shop) {
     }
 }
 
-async fn a_cacheable_page_is_asked_for_without_the_visitor(shop: &Shop) {
+async fn a_shared_render_has_no_data_of_the_visitor(shop: &Shop) {
     shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
     let login = shop.visit("/login").await;
     let cookie = header(&login, "set-cookie").split(';').next().unwrap().to_owned();
@@ -160,7 +160,7 @@ async fn a_cacheable_page_is_asked_for_without_the_visitor(shop: &Shop) {
     assert_ne!(asked.header("edge-key"), "");
 }
 
-async fn what_is_not_for_everybody_is_asked_for_as_the_visitors_own(shop: &Shop) {
+async fn a_page_that_cannot_be_shared_gets_a_personal_render(shop: &Shop) {
     make_popular(shop, "mug").await;
     // Many storefronts start a session of their own for a visitor without one.
     shop.origin.answer_with(|asked| match asked.header("cookie") {

@@ -167,7 +167,7 @@ async fn put(at: &Store, page: &PageKey, Put { life, size, variant, limit }: Put
 }
 
 #[tokio::test]
-async fn the_page_stored_longest_ago_makes_room_and_no_other_than_must() {
+async fn only_the_page_stored_longest_ago_is_evicted() {
     let at = Store::new().await;
     for number in 0..10 {
         assert!(put(&at, &page(number), Put { size: 2_900, ..USUAL }).await);
@@ -181,7 +181,7 @@ async fn the_page_stored_longest_ago_makes_room_and_no_other_than_must() {
 }
 
 #[tokio::test]
-async fn a_page_for_which_there_is_no_room_at_all_is_not_stored_and_takes_nobody_elses() {
+async fn a_page_above_the_limit_is_not_stored_and_evicts_no_other() {
     let at = Store::new().await;
     assert!(put(&at, &page(0), USUAL).await);
     assert!(!put(&at, &page(1), Put { size: 40_000, ..USUAL }).await);
@@ -191,7 +191,7 @@ async fn a_page_for_which_there_is_no_room_at_all_is_not_stored_and_takes_nobody
 }
 
 #[tokio::test]
-async fn stores_that_come_at_once_stay_within_the_limit() {
+async fn concurrent_stores_stay_within_the_limit() {
     let at = Store::new().await;
     let pages: Vec<_> = (0..40).map(page).collect();
     let stored = join_all(pages.iter().map(|page| put(&at, page, USUAL))).await;
@@ -202,7 +202,7 @@ async fn stores_that_come_at_once_stay_within_the_limit() {
 }
 
 #[tokio::test]
-async fn room_is_made_before_there_is_none() {
+async fn eviction_begins_before_the_limit_is_reached() {
     let at = Store::new().await;
     let limit = 20 * LIMIT;
     let mut requests = Vec::new();
@@ -221,7 +221,7 @@ async fn room_is_made_before_there_is_none() {
 }
 
 #[tokio::test]
-async fn a_page_that_the_caller_has_does_not_come_again() {
+async fn redis_does_not_send_a_page_that_the_caller_holds() {
     let at = Store::new().await;
     let (page, selecting, now) = (page(0), SelectingHeaders::default(), Timestamp::from_millis(1_795_000_000_000));
     let look = async |held| look_up(&at.redis, &page, &selecting, held, now).await.unwrap().page.map(|page| *page);
@@ -235,7 +235,7 @@ async fn a_page_that_the_caller_has_does_not_come_again() {
 }
 
 #[tokio::test]
-async fn what_has_died_makes_room_before_what_lives() {
+async fn expired_pages_are_evicted_before_live_ones() {
     let at = Store::new().await;
     assert!(put(&at, &page(0), USUAL).await);
     for number in 1..10 {
@@ -248,7 +248,7 @@ async fn what_has_died_makes_room_before_what_lives() {
 }
 
 #[tokio::test]
-async fn a_page_counts_for_the_variants_that_there_are() {
+async fn a_page_counts_with_its_current_variants() {
     let at = Store::new().await;
     for (size, variants) in [(1_000, 0..20), (500, 4..20), (700, 0..3)] {
         for variant in variants {
@@ -266,7 +266,7 @@ async fn a_page_counts_for_the_variants_that_there_are() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_counts_no_longer() {
+async fn a_deleted_page_no_longer_counts() {
     let at = Store::new().await;
     for event in [Event::Invalidate(0), Event::Unstorable(0)] {
         for variant in [None, Some(1)] {
@@ -293,7 +293,7 @@ async fn a_page_that_cannot_be_stored_evicts_no_other_page_whatever_the_account_
 }
 
 #[tokio::test]
-async fn an_account_that_somebody_deleted_is_built_anew() {
+async fn a_deleted_account_is_rebuilt() {
     let at = Store::new().await;
     for number in 0..9 {
         put(&at, &page(number), USUAL).await;
@@ -372,7 +372,7 @@ async fn step(at: &Store, event: &Event) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 256, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn whatever_happens_to_pages_they_are_counted_and_within_the_limit(events in prop::collection::vec(event(), 1..40)) {
+    fn after_any_sequence_of_events_the_account_is_right_and_within_the_limit(events in prop::collection::vec(event(), 1..40)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let at = Store::new().await;

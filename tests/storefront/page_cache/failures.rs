@@ -14,13 +14,13 @@ use crate::{
 scenarios! {
     &[("REDIS_TIMEOUT_MS", "2000"), ("PAGE_MEMORY", "0")];
     without_redis_pages_come_from_the_origin,
-    nobody_waits_for_a_redis_that_is_silent,
-    who_has_the_lease_learns_it_though_the_reply_was_lost,
-    a_page_that_breaks_off_is_no_page,
+    after_three_timeouts_nobody_waits_for_redis,
+    a_lease_whose_reply_was_lost_is_found_by_the_retry,
+    a_truncated_page_is_a_502_and_not_stored,
     a_failed_render_does_not_keep_the_next_from_being_stored,
-    a_page_that_redis_did_not_take_lets_the_next_visitor_render,
+    after_a_failed_store_the_next_visitor_renders_the_page,
     a_page_that_is_too_large_is_served_and_not_stored,
-    a_write_that_redis_missed_voids_its_page_all_the_same,
+    a_write_voids_its_page_even_if_redis_refuses_once,
 }
 
 async fn without_redis_pages_come_from_the_origin(shop: &Shop) {
@@ -44,7 +44,7 @@ async fn without_redis_pages_come_from_the_origin(shop: &Shop) {
     assert_eq!(cache_status(&shop.visit("/products/mug").await).split("; ").nth(1), Some("hit"));
 }
 
-async fn nobody_waits_for_a_redis_that_is_silent(shop: &Shop) {
+async fn after_three_timeouts_nobody_waits_for_redis(shop: &Shop) {
     store_page(shop, "mug").await;
     shop.store.gateway.set_fault(Some(Fault::Slow(Duration::from_mins(1))));
     for _ in 0..3 {
@@ -68,14 +68,14 @@ async fn nobody_waits_for_a_redis_that_is_silent(shop: &Shop) {
     .await;
 }
 
-async fn who_has_the_lease_learns_it_though_the_reply_was_lost(shop: &Shop) {
+async fn a_lease_whose_reply_was_lost_is_found_by_the_retry(shop: &Shop) {
     store_page(shop, "mug").await;
     make_popular(shop, "cup").await;
     shop.store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
     assert_eq!(cache_status(&shop.visit("/products/cup").await), "edgefront; fwd=uri-miss; stored");
 }
 
-async fn a_page_that_breaks_off_is_no_page(shop: &Shop) {
+async fn a_truncated_page_is_a_502_and_not_stored(shop: &Shop) {
     make_popular(shop, "mug").await;
     shop.origin.answer(Reply::truncated("<h1>half a"));
     let answer = shop.visit("/products/mug").await;
@@ -96,7 +96,7 @@ async fn a_failed_render_does_not_keep_the_next_from_being_stored(shop: &Shop) {
     assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
 }
 
-async fn a_page_that_redis_did_not_take_lets_the_next_visitor_render(shop: &Shop) {
+async fn after_a_failed_store_the_next_visitor_renders_the_page(shop: &Shop) {
     make_popular(shop, "mug").await;
     shop.store.load_scripts().await;
     // The lookup and the release are answered, the store is not.
@@ -124,7 +124,7 @@ async fn a_page_that_is_too_large_is_served_and_not_stored(shop: &Shop) {
     assert_eq!((answer.bytes().await.unwrap().len(), shop.origin.count() - before), (3 << 20, 1));
 }
 
-async fn a_write_that_redis_missed_voids_its_page_all_the_same(shop: &Shop) {
+async fn a_write_voids_its_page_even_if_redis_refuses_once(shop: &Shop) {
     store_page(shop, "mug").await;
     shop.store.load_scripts().await;
     shop.store.gateway.set_fault_for(Fault::Refuse, FaultScope::Next(1));

@@ -16,11 +16,11 @@ use crate::{
 scenarios! {
     &[("PAGE_MEMORY", "3600"), ("VIEW_WINDOW", "3600")];
     a_page_that_this_isolate_holds_costs_no_request_of_a_visitor,
-    a_purge_is_seen_at_once_where_it_came_in,
-    a_write_is_seen_at_once_where_it_passed,
-    views_that_come_together_are_written_together,
-    a_page_that_is_over_is_asked_for,
-    a_page_without_a_body_stays_one,
+    a_purge_takes_effect_at_once_in_the_isolate_that_received_it,
+    a_write_takes_effect_at_once_in_the_isolate_that_forwarded_it,
+    concurrent_views_share_requests_to_redis,
+    an_expired_copy_is_not_served,
+    a_page_without_a_body_is_stored_and_served,
 }
 
 /// A short memory, and purges that come in elsewhere.
@@ -30,7 +30,7 @@ mod elsewhere {
     scenarios! {
         &[("PAGE_MEMORY", "2")];
         a_purge_elsewhere_is_seen_within_the_time_of_the_memory,
-        visits_that_go_on_wait_for_no_request,
+        visits_of_a_busy_page_never_wait_for_redis,
     }
 
     async fn a_purge_elsewhere_is_seen_within_the_time_of_the_memory(shop: &Shop) {
@@ -44,7 +44,7 @@ mod elsewhere {
         .await;
     }
 
-    async fn visits_that_go_on_wait_for_no_request(shop: &Shop) {
+    async fn visits_of_a_busy_page_never_wait_for_redis(shop: &Shop) {
         store_page(shop, "mug").await;
         // The script is known from here on.
         shop.visit("/products/mug").await;
@@ -78,7 +78,7 @@ async fn a_page_that_this_isolate_holds_costs_no_request_of_a_visitor(shop: &Sho
     assert_eq!(shop.origin.count(), 1);
 }
 
-async fn a_purge_is_seen_at_once_where_it_came_in(shop: &Shop) {
+async fn a_purge_takes_effect_at_once_in_the_isolate_that_received_it(shop: &Shop) {
     for soft in [false, true] {
         shop.store.raw(&["FLUSHDB"]).await;
         purge_all(shop).await;
@@ -94,7 +94,7 @@ async fn a_purge_is_seen_at_once_where_it_came_in(shop: &Shop) {
     }
 }
 
-async fn a_write_is_seen_at_once_where_it_passed(shop: &Shop) {
+async fn a_write_takes_effect_at_once_in_the_isolate_that_forwarded_it(shop: &Shop) {
     shop.origin.answer(fresh("page", "max-age=60"));
     shop.visit("/page").await;
     shop.settled().await;
@@ -103,7 +103,7 @@ async fn a_write_is_seen_at_once_where_it_passed(shop: &Shop) {
     assert!(!is_hit(&shop.visit("/page").await));
 }
 
-async fn views_that_come_together_are_written_together(shop: &Shop) {
+async fn concurrent_views_share_requests_to_redis(shop: &Shop) {
     const VIEWS: usize = 200;
     store_page(shop, "mug").await;
     shop.store.raw(&["ZADD", "viewed:", "-1000", "mug"]).await;
@@ -133,7 +133,7 @@ async fn views_that_come_together_are_written_together(shop: &Shop) {
     assert_eq!(shop.store.counts().requests, before);
 }
 
-async fn a_page_that_is_over_is_asked_for(shop: &Shop) {
+async fn an_expired_copy_is_not_served(shop: &Shop) {
     shop.origin.answer(fresh("page", "max-age=1"));
     shop.visit("/page").await;
     shop.settled().await;
@@ -143,7 +143,7 @@ async fn a_page_that_is_over_is_asked_for(shop: &Shop) {
     assert_eq!(shop.origin.count(), 2);
 }
 
-async fn a_page_without_a_body_stays_one(shop: &Shop) {
+async fn a_page_without_a_body_is_stored_and_served(shop: &Shop) {
     shop.origin.answer(Reply::status(204).header("cache-control", "max-age=60"));
     for is_stored in [false, true, true] {
         let answer = shop.visit("/nothing").await;

@@ -11,9 +11,9 @@ scenarios! {
     a_stored_page_keeps_its_headers_and_every_byte,
     a_browser_that_has_the_page_gets_a_304,
     head_is_answered_from_the_stored_get,
-    an_origin_that_compresses_unasked_is_passed_on_as_it_is,
-    the_origin_may_say_how_long_a_page_is_fresh,
-    a_request_may_ask_for_more_than_the_stored_page,
+    a_body_compressed_without_a_request_is_passed_on_unchanged,
+    the_freshness_that_the_origin_states_is_not_stretched,
+    authorization_no_store_no_cache_and_post_reach_the_origin,
     a_visit_waits_for_one_request_to_redis,
 }
 
@@ -75,7 +75,7 @@ async fn head_is_answered_from_the_stored_get(shop: &Shop) {
     assert_eq!(get.text().await.unwrap(), "<h1>/products/mug</h1>");
 }
 
-async fn an_origin_that_compresses_unasked_is_passed_on_as_it_is(shop: &Shop) {
+async fn a_body_compressed_without_a_request_is_passed_on_unchanged(shop: &Shop) {
     /// `<h1>page</h1>` by gzip.
     const GZIPPED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xb3\xc9\x30\xb4\x2b\x48\x4c\x4f\xb5\xd1\x07\x32\x00\xeb\xcb\x85\x04\x0d\x00\x00\x00";
     make_popular(shop, "mug").await;
@@ -88,7 +88,7 @@ async fn an_origin_that_compresses_unasked_is_passed_on_as_it_is(shop: &Shop) {
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
 
-async fn the_origin_may_say_how_long_a_page_is_fresh(shop: &Shop) {
+async fn the_freshness_that_the_origin_states_is_not_stretched(shop: &Shop) {
     shop.origin.answer(Reply::html("page").header("cache-control", "max-age=5, s-maxage=1000").header("age", "100"));
     store_page(shop, "mug").await;
     let answer = shop.visit("/products/mug").await;
@@ -101,7 +101,7 @@ async fn the_origin_may_say_how_long_a_page_is_fresh(shop: &Shop) {
     assert!(life <= 900_000, "what the origin chose is not stretched: {life}");
 }
 
-async fn a_request_may_ask_for_more_than_the_stored_page(shop: &Shop) {
+async fn authorization_no_store_no_cache_and_post_reach_the_origin(shop: &Shop) {
     store_page(shop, "mug").await;
     for (name, value) in [("authorization", "Basic eDp5"), ("cache-control", "no-store")] {
         let answer = shop.get("/products/mug").header(name, value).send().await.unwrap();

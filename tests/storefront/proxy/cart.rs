@@ -8,18 +8,18 @@ use crate::support::{Reply, Shop, scenarios};
 
 scenarios! {
     &[];
-    the_origin_is_told_the_cart_with_one_question_to_redis,
-    only_a_cart_route_tells_the_cart,
+    the_origin_gets_the_cart_and_the_visitor_waits_for_one_request,
+    only_cart_routes_send_the_cart,
     a_visitor_without_a_session_has_an_empty_cart_and_costs_nothing,
-    a_cart_that_redis_does_not_tell_is_not_an_empty_one,
-    nobody_else_says_what_is_in_the_cart,
+    without_redis_the_origin_gets_no_cart,
+    no_client_forges_the_cart,
     a_guests_first_form_starts_a_session,
-    every_change_is_done_before_the_answer,
-    a_login_and_a_change_meet_in_one_answer,
+    every_change_of_the_origin_takes_effect_before_the_response,
+    a_response_can_log_in_and_change_the_cart,
     a_change_during_a_login_does_not_sign_the_visitor_out,
-    a_change_that_redis_did_not_see_is_not_claimed,
-    a_cart_that_is_full_says_so,
-    a_change_that_is_none_is_left_out,
+    a_change_that_redis_refuses_is_a_503,
+    a_full_cart_is_a_409_with_the_limit,
+    an_invalid_change_is_ignored_and_logged,
     a_list_of_operations_is_done_in_one_request,
     a_login_merges_several_lines,
     a_list_with_an_invalid_operation_changes_nothing,
@@ -56,7 +56,7 @@ async fn told(shop: &Shop, cookie: &str, path: &str) -> Value {
     serde_json::from_str(shop.origin.last().header("edge-cart")).unwrap_or_default()
 }
 
-async fn the_origin_is_told_the_cart_with_one_question_to_redis(shop: &Shop) {
+async fn the_origin_gets_the_cart_and_the_visitor_waits_for_one_request(shop: &Shop) {
     let cookie = guest(shop).await;
     for path in ["/cart", "/checkout", "/cart?from=mail", "/Cart/"] {
         shop.settled().await;
@@ -69,7 +69,7 @@ async fn the_origin_is_told_the_cart_with_one_question_to_redis(shop: &Shop) {
     assert_eq!(told(shop, &cookie, "/cart").await, json!({"a": 3, "mug": 2}));
 }
 
-async fn only_a_cart_route_tells_the_cart(shop: &Shop) {
+async fn only_cart_routes_send_the_cart(shop: &Shop) {
     let cookie = guest(shop).await;
     for path in ["/", "/about", "/products/mug", "/cart/mug", "/checkouts"] {
         assert_eq!(told(shop, &cookie, path).await, Value::Null, "{path}");
@@ -87,14 +87,14 @@ async fn a_visitor_without_a_session_has_an_empty_cart_and_costs_nothing(shop: &
     assert_eq!(told(shop, &cookie, "/cart").await, json!({}), "the cart of a session that has ended is nobody's");
 }
 
-async fn a_cart_that_redis_does_not_tell_is_not_an_empty_one(shop: &Shop) {
+async fn without_redis_the_origin_gets_no_cart(shop: &Shop) {
     let cookie = guest(shop).await;
     shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
     assert_eq!(told(shop, &cookie, "/cart").await, Value::Null);
     assert!(!shop.origin.last().headers.contains_key("edge-cart"));
 }
 
-async fn nobody_else_says_what_is_in_the_cart(shop: &Shop) {
+async fn no_client_forges_the_cart(shop: &Shop) {
     shop.get("/cart").header("edge-cart", r#"{"pan":1}"#).send().await.unwrap();
     assert_eq!(shop.origin.last().header("edge-cart"), "{}");
     shop.get("/about").header("edge-cart", r#"{"pan":1}"#).send().await.unwrap();
@@ -119,7 +119,7 @@ async fn a_guests_first_form_starts_a_session(shop: &Shop) {
     assert_eq!(cookie, None, "nothing was put into a cart");
 }
 
-async fn every_change_is_done_before_the_answer(shop: &Shop) {
+async fn every_change_of_the_origin_takes_effect_before_the_response(shop: &Shop) {
     let cookie = guest(shop).await;
     for (change, cart) in [
         (r#"{"op":"add","id":"pan","quantity":1}"#, json!({"mug": 2, "pan": 1})),
@@ -132,7 +132,7 @@ async fn every_change_is_done_before_the_answer(shop: &Shop) {
     }
 }
 
-async fn a_login_and_a_change_meet_in_one_answer(shop: &Shop) {
+async fn a_response_can_log_in_and_change_the_cart(shop: &Shop) {
     let guest = guest(shop).await;
     let reply = Reply::status(303).header("location", "/").header("edge-login", "ada").header("edge-cart", FORM);
     shop.origin.answer(reply);
@@ -157,7 +157,7 @@ async fn a_change_during_a_login_does_not_sign_the_visitor_out(shop: &Shop) {
     assert_eq!(told(shop, cookie, "/cart").await, json!({"mug": 4}));
 }
 
-async fn a_change_that_redis_did_not_see_is_not_claimed(shop: &Shop) {
+async fn a_change_that_redis_refuses_is_a_503(shop: &Shop) {
     let cookie = guest(shop).await;
     shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
     assert_eq!(send(shop, &cookie, FORM).await, (StatusCode::SERVICE_UNAVAILABLE, None));
@@ -165,7 +165,7 @@ async fn a_change_that_redis_did_not_see_is_not_claimed(shop: &Shop) {
     assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
 }
 
-async fn a_cart_that_is_full_says_so(shop: &Shop) {
+async fn a_full_cart_is_a_409_with_the_limit(shop: &Shop) {
     let cookie = guest(shop).await;
     let token = cookie.strip_prefix("__Host-session=").unwrap().split('.').next().unwrap();
     let lines: Vec<_> = (0..99).flat_map(|number| [format!("item-{number}"), "1".to_owned()]).collect();
@@ -180,7 +180,7 @@ async fn a_cart_that_is_full_says_so(shop: &Shop) {
     assert!(page.contains("holds 100 different items") && !page.contains("does not answer"), "{page}");
 }
 
-async fn a_change_that_is_none_is_left_out(shop: &Shop) {
+async fn an_invalid_change_is_ignored_and_logged(shop: &Shop) {
     let cookie = guest(shop).await;
     for change in ["mug", "{}", r#"{"op":"add","id":"a b","quantity":1}"#, r#"{"op":"set","id":"a","quantity":-0.5}"#] {
         assert_eq!(send(shop, &cookie, change).await.0, StatusCode::SEE_OTHER);

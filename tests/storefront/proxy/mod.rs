@@ -14,26 +14,26 @@ use crate::support::{Reply, Shop, TestOrigin, eventually, scenarios};
 
 scenarios! {
     &[("ORIGIN_TIMEOUT", "4")];
-    a_request_passes_to_the_letter,
+    a_request_reaches_the_origin_unchanged,
     a_method_that_no_storefront_needs_never_reaches_the_origin,
-    headers_of_a_connection_stay_on_its_side,
-    nobody_but_us_speaks_as_edge,
-    our_cookie_stays_here_and_the_others_pass,
-    a_shared_request_and_the_state_of_a_session_are_told_apart,
-    no_client_describes_itself_as_a_proxy_does,
-    an_answer_is_streamed_down,
-    a_body_is_streamed_up,
-    a_body_of_a_get_does_no_harm,
+    hop_by_hop_headers_are_not_forwarded,
+    no_client_sends_edge_headers_and_no_visitor_gets_them,
+    the_origin_gets_all_cookies_except_edgefronts,
+    the_origin_learns_the_state_of_the_session_or_that_the_render_is_shared,
+    forwarding_headers_of_a_client_do_not_reach_the_origin,
+    a_response_is_streamed,
+    a_request_body_is_streamed,
+    a_get_with_a_body_reaches_the_origin,
     a_redirect_is_passed_on,
-    an_answer_says_whether_it_may_be_kept,
-    an_origin_that_is_down_is_told_as_it_is,
-    a_status_that_is_none_is_no_answer,
-    an_answer_that_breaks_off_looks_broken,
+    each_response_has_cache_control,
+    an_origin_that_is_down_is_a_502_and_a_late_one_a_504,
+    an_invalid_status_is_a_502,
+    a_truncated_response_ends_with_an_error,
     the_origin_logs_a_visitor_in_and_out,
-    a_login_that_redis_did_not_see_is_not_claimed,
+    a_login_or_logout_that_redis_refuses_is_a_503,
 }
 
-async fn a_request_passes_to_the_letter(shop: &Shop) {
+async fn a_request_reaches_the_origin_unchanged(shop: &Shop) {
     let path = "/a%2fB//c;d?x=%20&y&&z=1&x=+";
     for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
         shop.origin.answer(Reply::html("made").with_status(201).header("x-answer", "café"));
@@ -75,7 +75,7 @@ async fn a_method_that_no_storefront_needs_never_reaches_the_origin(shop: &Shop)
     );
 }
 
-async fn headers_of_a_connection_stay_on_its_side(shop: &Shop) {
+async fn hop_by_hop_headers_are_not_forwarded(shop: &Shop) {
     shop.origin.answer(
         Reply::html("x")
             .header("connection", "x-hop")
@@ -97,7 +97,7 @@ async fn headers_of_a_connection_stay_on_its_side(shop: &Shop) {
     assert_eq!(asked.header("x-end"), "1");
 }
 
-async fn nobody_but_us_speaks_as_edge(shop: &Shop) {
+async fn no_client_sends_edge_headers_and_no_visitor_gets_them(shop: &Shop) {
     shop.origin.answer(Reply::html("x").header("edge-order", "{}").header("edge-tags", "a").header("edge-other", "b"));
     let request = shop.get("/about").header("edge-user", "ada").header("edge-key", "guessed").header("edge-x", "1");
     // A storefront that reads its headers by CGI names (HTTP_EDGE_USER) sees no difference.
@@ -109,7 +109,7 @@ async fn nobody_but_us_speaks_as_edge(shop: &Shop) {
     assert_eq!(asked.headers.get_all("edge-key").iter().count(), 1);
 }
 
-async fn a_shared_request_and_the_state_of_a_session_are_told_apart(shop: &Shop) {
+async fn the_origin_learns_the_state_of_the_session_or_that_the_render_is_shared(shop: &Shop) {
     shop.origin.answer_with(|asked| match asked.path.as_str() {
         "/login" => Reply::html("hello").header("edge-login", "ada"),
         "/add" => Reply::html("added").header("edge-cart", r#"{"op":"add","id":"mug","quantity":1}"#),
@@ -144,7 +144,7 @@ async fn a_shared_request_and_the_state_of_a_session_are_told_apart(shop: &Shop)
     assert_eq!((asked.header("edge-shared"), asked.header("edge-session")), ("1", ""));
 }
 
-async fn no_client_describes_itself_as_a_proxy_does(shop: &Shop) {
+async fn forwarding_headers_of_a_client_do_not_reach_the_origin(shop: &Shop) {
     let claims = [
         "x-forwarded-for",
         "x-real-ip",
@@ -185,13 +185,13 @@ async fn no_client_describes_itself_as_a_proxy_does(shop: &Shop) {
     }
 }
 
-async fn our_cookie_stays_here_and_the_others_pass(shop: &Shop) {
+async fn the_origin_gets_all_cookies_except_edgefronts(shop: &Shop) {
     let request = shop.get("/about").header("cookie", "a=b; __Host-session=forged.mac; c=\"d e\"");
     assert_eq!(request.send().await.unwrap().status(), 200);
     assert_eq!(shop.origin.last().header("cookie"), "a=b; c=\"d e\"");
 }
 
-async fn an_answer_is_streamed_down(shop: &Shop) {
+async fn a_response_is_streamed(shop: &Shop) {
     shop.origin.hold();
     shop.origin.answer(Reply::then_held("first", "rest"));
     let mut answer = shop.visit("/export").await;
@@ -205,7 +205,7 @@ async fn an_answer_is_streamed_down(shop: &Shop) {
     assert_eq!(shop.visit("/export").await.bytes().await.unwrap().len(), 8 << 20);
 }
 
-async fn a_body_is_streamed_up(shop: &Shop) {
+async fn a_request_body_is_streamed(shop: &Shop) {
     shop.origin.answer(Reply::html("thanks"));
     let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
     let chunks =
@@ -227,7 +227,7 @@ async fn a_body_is_streamed_up(shop: &Shop) {
     assert!(shop.origin.last().body.iter().eq(std::iter::repeat_n(&7, 8 << 20)));
 }
 
-async fn a_body_of_a_get_does_no_harm(shop: &Shop) {
+async fn a_get_with_a_body_reaches_the_origin(shop: &Shop) {
     let answer = shop.get("/search").body("{}").send().await.unwrap();
     assert_eq!(answer.status(), 200);
     assert_eq!(shop.origin.last().method, Method::GET);
@@ -259,7 +259,7 @@ async fn a_redirect_is_passed_on(shop: &Shop) {
     assert!(shop.origin.asked().iter().all(|asked| asked.path == "/old"), "no redirect is followed");
 }
 
-async fn an_answer_says_whether_it_may_be_kept(shop: &Shop) {
+async fn each_response_has_cache_control(shop: &Shop) {
     for (reply, cache_control) in [
         (Reply::html("x"), "private, no-cache"),
         (Reply::html("x").header("cache-control", "public, max-age=60"), "public, max-age=60"),
@@ -271,7 +271,7 @@ async fn an_answer_says_whether_it_may_be_kept(shop: &Shop) {
     }
 }
 
-async fn an_origin_that_is_down_is_told_as_it_is(shop: &Shop) {
+async fn an_origin_that_is_down_is_a_502_and_a_late_one_a_504(shop: &Shop) {
     for (reply, status) in [(Reply::nothing(), 502), (Reply::html("late").after(Duration::from_mins(1)), 504)] {
         shop.origin.answer(reply);
         let for_people = shop.get("/about").header("accept", "text/html").send();
@@ -285,14 +285,14 @@ async fn an_origin_that_is_down_is_told_as_it_is(shop: &Shop) {
     }
 }
 
-async fn a_status_that_is_none_is_no_answer(shop: &Shop) {
+async fn an_invalid_status_is_a_502(shop: &Shop) {
     for status in [600, 999] {
         shop.origin.answer(Reply::status(status));
         assert_eq!(shop.visit("/about").await.status(), 502, "{status}");
     }
 }
 
-async fn an_answer_that_breaks_off_looks_broken(shop: &Shop) {
+async fn a_truncated_response_ends_with_an_error(shop: &Shop) {
     shop.origin.answer(Reply::truncated("half of it"));
     let answer = shop.visit("/export").await;
     assert!(answer.bytes().await.is_err(), "a body cut short must not look whole");
@@ -326,7 +326,7 @@ async fn the_origin_logs_a_visitor_in_and_out(shop: &Shop) {
     assert_eq!(shop.store.raw(&["HLEN", "login:"]).await, 0);
 }
 
-async fn a_login_that_redis_did_not_see_is_not_claimed(shop: &Shop) {
+async fn a_login_or_logout_that_redis_refuses_is_a_503(shop: &Shop) {
     for said in ["edge-login", "edge-logout"] {
         let cookie = session_cookie(shop).await;
         shop.origin.answer(Reply::status(303).header("location", "/").header(said, "1"));
@@ -348,7 +348,7 @@ async fn session_cookie(shop: &Shop) -> String {
 }
 
 #[tokio::test]
-async fn the_origin_may_live_under_a_path() {
+async fn an_origin_under_a_path_gets_requests_below_it() {
     let origin = TestOrigin::start();
     let shop = Shop::native(&[("ORIGIN_URL", &format!("{}/shop/", origin.url()))]).await;
     let own = origin.url();
@@ -369,7 +369,7 @@ async fn the_origin_may_live_under_a_path() {
 }
 
 #[tokio::test]
-async fn an_origin_that_nobody_listens_at_is_a_502() {
+async fn an_origin_that_refuses_connections_is_a_502() {
     let shop = Shop::native(&[("ORIGIN_URL", "http://127.0.0.1:1")]).await;
     assert_eq!(shop.visit("/about").await.status(), 502);
     shop.logged("no connection").await;

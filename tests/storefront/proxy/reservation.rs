@@ -14,13 +14,13 @@ use crate::{
 
 scenarios! {
     &[];
-    the_origin_is_told_what_is_held_with_one_question_to_redis,
-    it_is_told_of_this_sale_and_this_user_only,
-    the_cart_goes_along,
-    a_hold_that_is_over_is_not_told,
-    nobody_else_says_what_is_held,
-    an_order_sells_the_piece_that_was_held,
-    an_order_that_is_reported_later_sells_it_too,
+    the_origin_gets_the_reservation_and_the_visitor_waits_for_one_request,
+    the_origin_gets_no_reservation_of_another_sale_or_user,
+    a_checkout_sends_the_cart_too,
+    an_expired_reservation_is_not_sent,
+    no_client_forges_a_reservation,
+    an_order_sells_the_reserved_piece,
+    an_order_that_is_reported_later_sells_the_reserved_piece,
     an_order_of_the_last_sale_takes_no_piece_of_the_next,
 }
 
@@ -49,7 +49,7 @@ async fn told(shop: &Shop, visitor: &Visitor<'_>, method: Method, path: &str) ->
     serde_json::from_str(shop.origin.last().header("edge-reservation")).unwrap_or_default()
 }
 
-async fn the_origin_is_told_what_is_held_with_one_question_to_redis(shop: &Shop) {
+async fn the_origin_gets_the_reservation_and_the_visitor_waits_for_one_request(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await, Value::Null);
     let held = reserve(shop, "pan", &mut ada).await;
@@ -65,7 +65,7 @@ async fn the_origin_is_told_what_is_held_with_one_question_to_redis(shop: &Shop)
     }
 }
 
-async fn it_is_told_of_this_sale_and_this_user_only(shop: &Shop) {
+async fn the_origin_gets_no_reservation_of_another_sale_or_user(shop: &Shop) {
     let (mut ada, bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
     reserve(shop, "pan", &mut ada).await;
     for path in ["/flash/mug/checkout", "/flash/pan", "/flash/pan/checkout/", "/flash/a%3Apan/checkout", "/cart"] {
@@ -83,7 +83,7 @@ async fn it_is_told_of_this_sale_and_this_user_only(shop: &Shop) {
     assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await["sale"], "pan");
 }
 
-async fn the_cart_goes_along(shop: &Shop) {
+async fn a_checkout_sends_the_cart_too(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     ada.put("/cart/items/mug", &json!({"quantity": 2})).await;
     reserve(shop, "bowl", &mut ada).await;
@@ -97,7 +97,7 @@ async fn the_cart_goes_along(shop: &Shop) {
     assert_eq!(shop.origin.last().header("edge-cart"), "{}");
 }
 
-async fn a_hold_that_is_over_is_not_told(shop: &Shop) {
+async fn an_expired_reservation_is_not_sent(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     reserve(shop, "pan", &mut ada).await;
     shop.store.raw(&["ZINCRBY", "held:pan", "-119", "ada"]).await;
@@ -106,7 +106,7 @@ async fn a_hold_that_is_over_is_not_told(shop: &Shop) {
     assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await, Value::Null);
 }
 
-async fn nobody_else_says_what_is_held(shop: &Shop) {
+async fn no_client_forges_a_reservation(shop: &Shop) {
     shop.origin.answer(Reply::html("x"));
     let request = shop.get(CHECKOUT).header("edge-reservation", "{\"sale\":\"pan\"}");
     request.send().await.expect("an answer");
@@ -125,7 +125,7 @@ fn order(id: &str, held: &Value) -> Value {
     json!({"order_id": id, "items": [{"id": "pan", "quantity": 1}], "reservation": reservation})
 }
 
-async fn an_order_sells_the_piece_that_was_held(shop: &Shop) {
+async fn an_order_sells_the_reserved_piece(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     let held = reserve(shop, "pan", &mut ada).await;
     assert_eq!(sale(&mut ada).await, [json!(4), json!(1), held.clone(), json!(false)]);
@@ -161,7 +161,7 @@ async fn an_order_of_the_last_sale_takes_no_piece_of_the_next(shop: &Shop) {
     assert_eq!(sale(&mut ada).await, [json!(4), json!(0), Value::Null, json!(true)]);
 }
 
-async fn an_order_that_is_reported_later_sells_it_too(shop: &Shop) {
+async fn an_order_that_is_reported_later_sells_the_reserved_piece(shop: &Shop) {
     let (mut ada, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
     let (adas, bobs) = (reserve(shop, "pan", &mut ada).await, reserve_too("pan", &mut bob).await);
     let (mut by_user, mut by_token) = (order("A-1", &adas), order("B-1", &bobs));

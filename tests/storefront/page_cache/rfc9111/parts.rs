@@ -8,12 +8,12 @@ use crate::{
 
 scenarios! {
     &[];
-    a_part_is_cut_from_the_stored_whole,
-    where_nothing_is_stored_the_range_passes,
+    a_range_is_answered_from_the_stored_page,
+    without_a_stored_page_a_range_request_reaches_the_origin,
 }
 
 // RFC 9110 §14.2, §15.3.7, §15.5.17
-async fn a_part_is_cut_from_the_stored_whole(shop: &Shop) {
+async fn a_range_is_answered_from_the_stored_page(shop: &Shop) {
     shop.origin.answer(fresh("0123456789", "max-age=60").header("etag", "\"a\""));
     ask(shop, "/page", &[]).await;
     for (range, condition, code, body, content_range) in [
@@ -43,7 +43,7 @@ async fn a_part_is_cut_from_the_stored_whole(shop: &Shop) {
 }
 
 // RFC 9111 §3.3
-async fn where_nothing_is_stored_the_range_passes(shop: &Shop) {
+async fn without_a_stored_page_a_range_request_reaches_the_origin(shop: &Shop) {
     shop.origin.answer(fresh("01", "max-age=60").with_status(206).header("content-range", "bytes 0-1/10"));
     let (_, body) = ask(shop, "/page", &[("range", "bytes=0-1")]).await;
     assert_eq!((body.as_str(), shop.origin.last().header("range")), ("01", "bytes=0-1"));

@@ -12,15 +12,15 @@ scenarios! {
     &[];
     a_page_that_states_freshness_is_stored_whatever_its_url,
     a_visitor_with_an_unknown_cookie_gets_only_pages_that_are_declared_shared,
-    an_unknown_page_goes_to_its_visitor_first,
-    an_answer_to_authorization_is_nobody_elses,
-    what_could_not_be_stored_is_not_looked_for_again,
-    a_request_chooses_what_it_takes,
+    a_visitor_with_a_cookie_gets_an_unknown_page_before_it_is_shared,
+    a_response_to_authorization_is_not_shared,
+    an_unstorable_page_skips_the_lookup,
+    directives_of_the_request_limit_the_pages_that_it_gets,
     an_error_with_freshness_is_stored_with_its_status,
     every_parameter_is_part_of_the_key,
-    another_spelling_passes_to_the_letter,
-    what_the_client_claims_of_itself_poisons_nothing,
-    a_page_under_an_account_is_not_stored_for_its_ending,
+    a_url_in_another_spelling_reaches_the_origin_unchanged,
+    unkeyed_request_headers_do_not_change_a_stored_page,
+    the_extension_of_a_static_file_does_not_store_a_personal_page,
     head_is_answered_from_a_stored_get,
 }
 
@@ -57,7 +57,7 @@ async fn a_visitor_with_an_unknown_cookie_gets_only_pages_that_are_declared_shar
     }
 }
 
-async fn an_unknown_page_goes_to_its_visitor_first(shop: &Shop) {
+async fn a_visitor_with_a_cookie_gets_an_unknown_page_before_it_is_shared(shop: &Shop) {
     shop.origin.answer_with(|asked| match asked.header("cookie") {
         "" => fresh("hello", "public, max-age=60"),
         _ => fresh("hello, you", "public, max-age=60"),
@@ -76,7 +76,7 @@ async fn an_unknown_page_goes_to_its_visitor_first(shop: &Shop) {
 }
 
 // §3.5
-async fn an_answer_to_authorization_is_nobody_elses(shop: &Shop) {
+async fn a_response_to_authorization_is_not_shared(shop: &Shop) {
     shop.origin.answer(fresh("secret", "public, max-age=60"));
     let authorized = [("authorization", "Basic eDp5")];
     assert_eq!(status(shop, "/page", &authorized).await, "fwd=request; detail=authorization");
@@ -86,7 +86,7 @@ async fn an_answer_to_authorization_is_nobody_elses(shop: &Shop) {
     assert_eq!(shop.origin.last().header("authorization"), "Basic eDp5");
 }
 
-async fn what_could_not_be_stored_is_not_looked_for_again(shop: &Shop) {
+async fn an_unstorable_page_skips_the_lookup(shop: &Shop) {
     shop.origin.answer(fresh("yours", "private, max-age=60"));
     assert_eq!(status(shop, "/page", &[]).await, "fwd=uri-miss; detail=private");
     let before = shop.store.counts().requests;
@@ -97,7 +97,7 @@ async fn what_could_not_be_stored_is_not_looked_for_again(shop: &Shop) {
 }
 
 // §5.2.1
-async fn a_request_chooses_what_it_takes(shop: &Shop) {
+async fn directives_of_the_request_limit_the_pages_that_it_gets(shop: &Shop) {
     shop.origin.answer(fresh("page", "max-age=60").header("age", "20"));
     assert_eq!(
         status(shop, "/page", &[("cache-control", "only-if-cached")]).await,
@@ -155,7 +155,7 @@ async fn every_parameter_is_part_of_the_key(shop: &Shop) {
     assert_eq!(status(shop, "/search?a=1&_=1", &[]).await, "fwd=bypass; detail=dynamic");
 }
 
-async fn another_spelling_passes_to_the_letter(shop: &Shop) {
+async fn a_url_in_another_spelling_reaches_the_origin_unchanged(shop: &Shop) {
     shop.origin.answer_with(|asked| fresh(&asked.path, "max-age=60"));
     assert_eq!(
         ask(shop, "/a%2fb?x=%41", &[]).await,
@@ -167,7 +167,7 @@ async fn another_spelling_passes_to_the_letter(shop: &Shop) {
 }
 
 // §7.1
-async fn what_the_client_claims_of_itself_poisons_nothing(shop: &Shop) {
+async fn unkeyed_request_headers_do_not_change_a_stored_page(shop: &Shop) {
     let claims = [
         ("x-forwarded-host", "evil.example"),
         ("x-host", "evil.example"),
@@ -192,7 +192,7 @@ async fn what_the_client_claims_of_itself_poisons_nothing(shop: &Shop) {
 }
 
 // Web cache deception
-async fn a_page_under_an_account_is_not_stored_for_its_ending(shop: &Shop) {
+async fn the_extension_of_a_static_file_does_not_store_a_personal_page(shop: &Shop) {
     shop.origin.answer(Reply::html("ada's account"));
     for path in ["/account/x.css", "/account;x.js", "/account%2Fx.png", "/account/..%2fx.css"] {
         ask(shop, path, &[("cookie", "own=ada")]).await;

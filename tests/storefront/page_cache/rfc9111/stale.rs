@@ -12,12 +12,12 @@ use crate::{
 
 scenarios! {
     &[("PAGE_WAIT_MS", "15000")];
-    a_stale_page_is_served_while_it_is_rendered_anew,
-    a_stale_page_stands_in_for_an_origin_that_fails,
-    a_page_that_must_be_revalidated_does_not_stand_in,
-    what_is_not_for_everybody_any_more_is_gone,
-    an_expired_page_is_asked_about_once_for_200_visitors,
-    nobody_waits_for_a_page_that_is_nobody_elses,
+    a_stale_page_is_served_while_it_is_revalidated,
+    a_stale_page_replaces_the_error_of_a_failing_origin,
+    a_page_that_must_be_revalidated_replaces_no_error,
+    a_stored_page_that_becomes_private_is_no_longer_served,
+    an_expired_page_is_validated_once_for_200_visitors,
+    each_visitor_of_a_private_page_costs_one_request,
 }
 
 /// Long enough for a second of freshness to be over.
@@ -26,7 +26,7 @@ async fn a_second_later() {
 }
 
 // RFC 5861 §3
-async fn a_stale_page_is_served_while_it_is_rendered_anew(shop: &Shop) {
+async fn a_stale_page_is_served_while_it_is_revalidated(shop: &Shop) {
     shop.origin.answer(fresh("old", "max-age=1, stale-while-revalidate=60"));
     ask(shop, "/page", &[]).await;
     a_second_later().await;
@@ -39,7 +39,7 @@ async fn a_stale_page_is_served_while_it_is_rendered_anew(shop: &Shop) {
 }
 
 // §4.2.4, RFC 5861 §4
-async fn a_stale_page_stands_in_for_an_origin_that_fails(shop: &Shop) {
+async fn a_stale_page_replaces_the_error_of_a_failing_origin(shop: &Shop) {
     shop.origin.answer(fresh("old", "max-age=1, stale-if-error=60"));
     ask(shop, "/allowed", &[]).await;
     shop.origin.answer(fresh("old", "max-age=1"));
@@ -63,7 +63,7 @@ async fn a_stale_page_stands_in_for_an_origin_that_fails(shop: &Shop) {
 }
 
 // §5.2.2.2, §5.2.2.8, §5.2.2.10, §5.2.2.4
-async fn a_page_that_must_be_revalidated_does_not_stand_in(shop: &Shop) {
+async fn a_page_that_must_be_revalidated_replaces_no_error(shop: &Shop) {
     let controls =
         ["max-age=1, must-revalidate", "max-age=1, proxy-revalidate", "max-age=1, s-maxage=1", "max-age=1, no-cache"];
     for (number, control) in controls.iter().enumerate() {
@@ -80,7 +80,7 @@ async fn a_page_that_must_be_revalidated_does_not_stand_in(shop: &Shop) {
     }
 }
 
-async fn what_is_not_for_everybody_any_more_is_gone(shop: &Shop) {
+async fn a_stored_page_that_becomes_private_is_no_longer_served(shop: &Shop) {
     shop.origin.answer(fresh("for all", "max-age=1, stale-while-revalidate=60"));
     ask(shop, "/page", &[]).await;
     a_second_later().await;
@@ -90,7 +90,7 @@ async fn what_is_not_for_everybody_any_more_is_gone(shop: &Shop) {
 }
 
 // D11
-async fn an_expired_page_is_asked_about_once_for_200_visitors(shop: &Shop) {
+async fn an_expired_page_is_validated_once_for_200_visitors(shop: &Shop) {
     shop.origin.answer(fresh("old", "max-age=1, must-revalidate").header("etag", "\"a\""));
     ask(shop, "/page", &[]).await;
     a_second_later().await;
@@ -110,7 +110,7 @@ async fn an_expired_page_is_asked_about_once_for_200_visitors(shop: &Shop) {
     assert_eq!((shop.origin.count(), stored), (2, 1), "one render for all, and none of them got what is over");
 }
 
-async fn nobody_waits_for_a_page_that_is_nobody_elses(shop: &Shop) {
+async fn each_visitor_of_a_private_page_costs_one_request(shop: &Shop) {
     shop.origin.answer(fresh("yours", "private").after(Duration::from_millis(200)));
     let answers = join_all((0..20).map(|_| shop.visit("/page"))).await;
     assert!(answers.iter().all(|answer| answer.status() == 200));

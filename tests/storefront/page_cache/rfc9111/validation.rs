@@ -8,15 +8,15 @@ use crate::{
 
 scenarios! {
     &[];
-    a_page_that_is_over_is_asked_about_with_its_validators,
+    an_expired_page_is_validated_with_its_validators,
     the_origin_gets_no_etag_that_edgefront_generated,
-    a_304_brings_the_stored_headers_up_to_date,
-    a_client_is_told_that_it_has_the_page,
-    a_304_that_nobody_asked_for_is_not_stored,
+    a_304_updates_the_stored_headers,
+    a_client_with_the_current_page_gets_a_304,
+    an_unsolicited_304_is_not_stored,
 }
 
 // §4.3.1, §4.3.3
-async fn a_page_that_is_over_is_asked_about_with_its_validators(shop: &Shop) {
+async fn an_expired_page_is_validated_with_its_validators(shop: &Shop) {
     let modified = "Sat, 21 Nov 2020 15:00:00 GMT";
     shop.origin.answer_with(move |asked| {
         let reply = match (asked.header("if-none-match"), asked.header("if-modified-since")) {
@@ -49,7 +49,7 @@ async fn the_origin_gets_no_etag_that_edgefront_generated(shop: &Shop) {
 }
 
 // §3.2, §4.3.4
-async fn a_304_brings_the_stored_headers_up_to_date(shop: &Shop) {
+async fn a_304_updates_the_stored_headers(shop: &Shop) {
     shop.origin.answer(
         fresh("page", "no-cache").header("etag", "\"a\"").header("x-old", "1").header("x-both", "1").header("age", "7"),
     );
@@ -72,7 +72,7 @@ async fn a_304_brings_the_stored_headers_up_to_date(shop: &Shop) {
 }
 
 // RFC 9110 §13
-async fn a_client_is_told_that_it_has_the_page(shop: &Shop) {
+async fn a_client_with_the_current_page_gets_a_304(shop: &Shop) {
     let modified = "Sat, 21 Nov 2020 15:00:00 GMT";
     shop.origin.answer(fresh("page", "max-age=60").header("etag", "W/\"a\"").header("last-modified", modified));
     ask(shop, "/page", &[]).await;
@@ -90,7 +90,7 @@ async fn a_client_is_told_that_it_has_the_page(shop: &Shop) {
     assert_eq!(shop.origin.count(), 1);
 }
 
-async fn a_304_that_nobody_asked_for_is_not_stored(shop: &Shop) {
+async fn an_unsolicited_304_is_not_stored(shop: &Shop) {
     shop.origin.answer(Reply::status(304).header("cache-control", "max-age=60"));
     ask(shop, "/page", &[]).await;
     shop.origin.answer(fresh("page", "max-age=60"));

@@ -9,11 +9,11 @@ use crate::{
 scenarios! {
     // Each visit asks Redis, since what is there is changed behind the isolate's back.
     &[("PAGE_MEMORY", "0")];
-    each_variant_is_stored_and_served_to_its_own,
-    a_popular_page_is_asked_again_with_what_it_varies_by,
-    what_varies_by_what_we_withhold_is_for_those_without_it,
+    each_variant_is_served_to_requests_with_its_headers,
+    a_popular_page_is_rendered_again_with_the_headers_that_it_varies_on,
+    a_page_that_varies_on_a_withheld_header_serves_requests_without_it,
     a_page_that_cannot_be_stored_is_rendered_with_the_clients_headers,
-    a_page_that_varies_by_anything_is_not_stored,
+    a_page_with_vary_star_is_not_stored,
     variants_are_bounded,
     a_purge_voids_all_variants,
     variants_that_another_program_has_damaged_are_replaced,
@@ -24,7 +24,7 @@ fn by_language(language: &str) -> Reply {
 }
 
 // §4.1
-async fn each_variant_is_stored_and_served_to_its_own(shop: &Shop) {
+async fn each_variant_is_served_to_requests_with_its_headers(shop: &Shop) {
     shop.origin.answer_with(|asked| by_language(asked.header("accept-language")));
     for (language, expected) in
         [("de", "fwd=uri-miss; stored"), ("en", "fwd=vary-miss; stored"), ("", "fwd=vary-miss; stored")]
@@ -46,7 +46,7 @@ async fn each_variant_is_stored_and_served_to_its_own(shop: &Shop) {
     assert_eq!(ask(shop, "/page", &[("accept-language", "de")]).await.1, "for all");
 }
 
-async fn a_popular_page_is_asked_again_with_what_it_varies_by(shop: &Shop) {
+async fn a_popular_page_is_rendered_again_with_the_headers_that_it_varies_on(shop: &Shop) {
     make_popular(shop, "mug").await;
     shop.origin
         .answer_with(|asked| Reply::html(asked.header("accept-language").to_owned()).header("vary", "accept-language"));
@@ -64,7 +64,7 @@ async fn a_popular_page_is_asked_again_with_what_it_varies_by(shop: &Shop) {
     assert_eq!(shop.origin.count(), 3);
 }
 
-async fn what_varies_by_what_we_withhold_is_for_those_without_it(shop: &Shop) {
+async fn a_page_that_varies_on_a_withheld_header_serves_requests_without_it(shop: &Shop) {
     shop.origin.answer_with(|asked| fresh(asked.header("cookie"), "max-age=60").header("vary", "cookie, x-group"));
     assert_eq!(status(shop, "/page", &[]).await, "fwd=uri-miss; stored");
     assert!(status(shop, "/page", &[]).await.starts_with("hit"));
@@ -101,7 +101,7 @@ async fn a_page_that_cannot_be_stored_is_rendered_with_the_clients_headers(shop:
     }
 }
 
-async fn a_page_that_varies_by_anything_is_not_stored(shop: &Shop) {
+async fn a_page_with_vary_star_is_not_stored(shop: &Shop) {
     for (path, vary) in [("/a", "*"), ("/b", "accept, *"), ("/c", " , *")] {
         shop.origin.answer(fresh("page", "max-age=60").header("vary", vary));
         assert!(status(shop, path, &[]).await.ends_with("detail=vary-star"), "{vary}");
