@@ -12,9 +12,9 @@
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`advice`]: the rule for a page
 //!   that is not stored; [`parameters`]: its query. [`trial`]: tries rules. [`carts`]: the paths of carts.
-//! - [`cookies`]: the rules for cookies that pages set for new visitors.
+//! - [`cookies`]: the rules for cookies that pages set for new visitors. [`login`]: the pages at which visitors sign in.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
-//! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
+//! - [`hole_trial`], [`elements`]: the personal parts of shared pages. [`fragments`]: those that the shop marks itself (ESI).
 //! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own.
 //! - [`files`]: scripts that start the session which the rules keep away from the pages.
 //! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`proposals`]: the
