@@ -15,9 +15,10 @@ use edgefront::{
 use edgefront_gateway::Fault;
 use serde_json::json;
 
-use super::shards::{MINUTE, lines, log_in, many, put, user};
+use super::shards::{MINUTE, lines, many, put};
 use crate::{
     orders::flash_sale::put as put_row,
+    sessions::{log_in, user},
     support::{Store, row},
 };
 

@@ -13,7 +13,7 @@ use edgefront::{
     orders::{Customer, Order},
     ports::budget::Budget,
     schema::{
-        ids::{ItemId, OrderId, UserId},
+        ids::{ItemId, OrderId},
         keys::Keys,
         token::Token,
     },
@@ -23,21 +23,14 @@ use serde_json::{Value, json};
 
 use crate::{
     routes::api::{Visitor, log_in as log_in_by_http, service},
+    sessions::{log_in, user},
     support::{Shop, Store},
 };
 
 pub const MINUTE: Duration = Duration::from_mins(1);
 
-pub fn user(name: &str) -> UserId {
-    UserId::parse(name).unwrap()
-}
-
 fn keys(app: &Rc<App>) -> Keys {
     app.redis.keys()
-}
-
-pub async fn log_in(app: &Rc<App>, old: Option<&Token>, name: &str) -> Token {
-    crate::support::log_in(&app.redis, old, &user(name), app.clock.now(), &app.config.session).await.unwrap()
 }
 
 pub async fn put(app: &Rc<App>, token: Option<&Token>, item: &str, quantity: u32) -> Token {

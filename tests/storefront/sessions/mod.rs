@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::support::Store;
 
-fn user(name: &str) -> UserId {
+pub fn user(name: &str) -> UserId {
     UserId::parse(name).unwrap()
 }
 
@@ -35,7 +35,8 @@ fn item(name: &str) -> ItemId {
     ItemId::parse(name).unwrap()
 }
 
-async fn log_in(app: &Rc<App>, old_token: Option<&Token>, name: &str) -> Token {
+/// Logs a user in, and ends the session of `old_token`.
+pub async fn log_in(app: &Rc<App>, old_token: Option<&Token>, name: &str) -> Token {
     crate::support::log_in(&app.redis, old_token, &user(name), app.clock.now(), &app.config.session).await.unwrap()
 }
 

@@ -22,7 +22,8 @@ use serde_json::json;
 use upstash_rest::Command;
 
 use crate::{
-    schema::shards::{lines, log_in, put},
+    schema::shards::{lines, put},
+    sessions::log_in,
     support::Store,
 };
 

@@ -20,9 +20,10 @@ use edgefront_gateway::{Fault, FaultScope};
 use serde_json::{Value, json};
 use upstash_rest::Command;
 
-use super::shards::{MINUTE, log_in, user};
+use super::shards::MINUTE;
 use crate::{
     orders::flash_sale::put as put_row,
+    sessions::{log_in, user},
     support::{Store, row},
 };
 
