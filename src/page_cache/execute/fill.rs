@@ -34,7 +34,7 @@ use crate::{
 
 /// Returns whether the holes of a page must be filled for a visitor: the visitor has cookies that change them, or a
 /// session. A fragment may depend on any cookie, and a private one on the visitor alone.
-pub fn is_due(page: &StoredPage, cookies: &VisitorCookies, visit: &Visit) -> bool {
+pub fn is_needed(page: &StoredPage, cookies: &VisitorCookies, visit: &Visit) -> bool {
     let mut includes = page.holes.iter().filter_map(Hole::include);
     let is_personal = cookies.in_holes || visit.token.is_some();
     // The browser requests tokens.

@@ -34,7 +34,7 @@ use crate::{
 pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, cookies: &VisitorCookies) -> Answer {
     let LocalHit { page, prepared, .. } = hit;
     let status = CacheStatus::hit(page, visit.now);
-    let is_filled = fill::is_due(page, cookies, visit);
+    let is_filled = fill::is_needed(page, cookies, visit);
     if !is_filled && let Some(response) = hand_over(visit, key, page, status, hit.confirmed) {
         return response.into();
     }

@@ -116,7 +116,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let step = first_step(reuse, directives.only_if_cached(), bypass_reason, app.circuit.is_open());
     let is_edge = app.home.is_some();
     if let (FirstStep::ServeLocal, Some(hit)) = (step, copy)
-        && !(is_edge && fill::is_due(&hit.page, &cookies, &visit))
+        && !(is_edge && fill::is_needed(&hit.page, &cookies, &visit))
     {
         let answer = local::serve(&visit, &request, &key, &hit, &cookies);
         let confirm = if is_edge { edge_tier::confirm } else { local::confirm };

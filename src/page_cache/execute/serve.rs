@@ -41,7 +41,7 @@ impl PageRequest {
             return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();
         };
         let status = status(&page);
-        let is_filled = fill::is_due(&page, &self.cookies, &self.visit);
+        let is_filled = fill::is_needed(&page, &self.cookies, &self.visit);
         let hand_over = || hand_over(&self.visit, &self.key, &page, status, found.epoch.began());
         let handed = if is_filled { None } else { hand_over() };
         let answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
@@ -49,9 +49,9 @@ impl PageRequest {
         let app = &self.visit.app;
         app.pages.keep(self.key.hash(), page.clone(), found.epoch);
         let put = found.is_new.then(|| put_in_location(app, &self.key, page.clone()));
-        let is_due = !page.is_fresh(now) && !app.pages.has_failed(self.key.hash(), now);
+        let renders_again = !page.is_fresh(now) && !app.pages.has_failed(self.key.hash(), now);
         let ended = lease.map(|lease| {
-            if is_due {
+            if renders_again {
                 let (app, key, selecting) = (app.clone(), self.key.clone(), self.selecting.clone());
                 BackgroundRender { app, key, selecting, popularity, follows: None }.run(lease, Some(page))
             } else {
@@ -72,7 +72,7 @@ impl PageRequest {
 
     /// The response from a stored page. A 304 counts as a view: the visitor sees the page.
     pub(super) fn respond_with(&self, page: &StoredPage, status: CacheStatus, now: Timestamp) -> Answer {
-        let response = if fill::is_due(page, &self.cookies, &self.visit) {
+        let response = if fill::is_needed(page, &self.cookies, &self.visit) {
             fill::respond(page, &self.visit, &self.request, status)
         } else {
             respond(page, self.request.method(), self.request.headers(), status, now)

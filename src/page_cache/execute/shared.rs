@@ -195,7 +195,7 @@ impl SharedRender {
         let needs_personal_render = self.needs_personal_render(&unstorable, has_user);
         let UnstorableResponse { response, directives, why } = unstorable;
         let status = self.not_stored_status(why.reason);
-        let ended = self.end_unstorable(*why, response.status());
+        let ended = self.follow_up(*why, response.status());
         let answer = if needs_personal_render {
             self.page_request.forward(session, status).await
         } else {
@@ -234,7 +234,7 @@ impl SharedRender {
         }
         let leaves_note = !is_failure(personal_status) && (had_failed || !is_failure(status));
         let ended = if leaves_note {
-            self.end_unstorable(why, status)
+            self.follow_up(why, status)
         } else {
             self.lease.map(|lease| release(&self.page_request.visit.app, lease))
         };
@@ -242,7 +242,7 @@ impl SharedRender {
     }
 
     /// Leaves the note that [`FollowUp`] demands after a response with `status`. The task does the rest after the answer.
-    fn end_unstorable(&mut self, why: Unstorable, status: StatusCode) -> Option<BackgroundTask> {
+    fn follow_up(&mut self, why: Unstorable, status: StatusCode) -> Option<BackgroundTask> {
         let PageRequest { visit, key, selecting, .. } = &*self.page_request;
         let (app, now) = (visit.app.clone(), visit.now);
         let is_of_one_client = self.others_have_page || selecting.may_cause(status);
