@@ -102,18 +102,18 @@ impl StreamingPage {
     /// The reason why it cannot be stored: the body was too large, broke off, or contains the id of a session.
     pub async fn complete(self, app: &App, key: &PageKey) -> Result<StoredPage, Unstorable> {
         let Self { mut page, content_length, copy, ids, _permit } = self;
-        let (reason, cause) = match copy.await {
+        let reason = match copy.await {
             Ok(body) if is_whole(content_length, &body) => {
                 page.body = body.into();
-                if finish(app, key, &mut page, Some(&ids)).await {
-                    return Ok(page);
+                match finish(app, key, &mut page, Some(&ids)).await {
+                    Ok(()) => return Ok(page),
+                    Err(reason) => reason,
                 }
-                (Reason::Personal, session_ids::CAUSE)
             }
-            Err(NotCopied::TooLarge) => (Reason::TooLarge, ""),
-            Ok(_) | Err(NotCopied::Truncated) => (Reason::OriginDown, ""),
+            Err(NotCopied::TooLarge) => Reason::TooLarge,
+            Ok(_) | Err(NotCopied::Truncated) => Reason::OriginDown,
         };
-        Err(Unstorable { reason, cause: cause.to_owned(), item: page.item, tags: page.tags })
+        Err(Unstorable { reason, cause: cause_of(reason).to_owned(), item: page.item, tags: page.tags })
     }
 }
 
@@ -140,7 +140,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
                 page.tags.clone_from(&stored.tags);
             }
             // The stored body was checked before.
-            finish(app, request.key, &mut page, None).await;
+            _ = finish(app, request.key, &mut page, None).await;
             Ok(RenderOutcome::Complete { page, not_modified: true })
         }
         Exchanged::Storable { page, validated: None, response, directives } if !directives.has_esi => {
@@ -149,9 +149,8 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
         Exchanged::Storable { mut page, validated: None, response, .. } => {
             let ids = session_ids(app, request, &response);
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
-            if !finish(app, request.key, &mut page, Some(&ids)).await {
-                return Err(Error::Esi(session_ids::CAUSE.to_owned()));
-            }
+            let finished = finish(app, request.key, &mut page, Some(&ids)).await;
+            finished.map_err(|reason| Error::Esi(cause_of(reason).to_owned()))?;
             page.is_declared_shared |= page.has_includes();
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
@@ -163,17 +162,33 @@ fn session_ids(app: &App, request: &RenderRequest<'_>, response: &Response) -> S
     SessionIds::of(response.headers(), request.key.url(), app.config.page.cookies.csrf.as_deref())
 }
 
-/// Completes a page whose body is whole. Returns false if the page contains one of `ids`: it must not be stored. A placeholder has
-/// replaced its token by then.
-async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: Option<&SessionIds>) -> bool {
+/// Completes a page whose body is whole. A placeholder has replaced its token by then.
+///
+/// # Errors
+/// With `ids`, the reason not to store the page: it contains one of them, or its placeholders and script tags make it too large.
+async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: Option<&SessionIds>) -> Result<(), Reason> {
     set_stored_headers(page);
     set_etag(page);
     find_holes(app, key, page).await;
-    if ids.is_some_and(|ids| ids.are_in(page)) {
-        return false;
+    if let Some(ids) = ids {
+        if ids.are_in(page) {
+            return Err(Reason::Personal);
+        }
+        if page.body.len() > app.config.page.max_bytes {
+            return Err(Reason::TooLarge);
+        }
     }
     page.hold(&*app.fetch);
-    true
+    Ok(())
+}
+
+/// The cause of a reason that lies in the body, for operators.
+const fn cause_of(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Personal => session_ids::CAUSE,
+        Reason::TooLarge => "the page, with its placeholders, exceeds PAGE_MAX_BYTES",
+        _ => "",
+    }
 }
 
 /// Finds the page's elements that rules name, and makes them holes.
@@ -225,10 +240,10 @@ async fn collect(
         Ok(CollectOutcome::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
         Ok(CollectOutcome::Whole(body)) if is_whole(content_length, &body) => {
             page.body = body.clone().into();
-            if finish(app, request.key, &mut page, Some(&ids)).await {
-                return Ok(RenderOutcome::Complete { page, not_modified: false });
+            match finish(app, request.key, &mut page, Some(&ids)).await {
+                Ok(()) => Ok(RenderOutcome::Complete { page, not_modified: false }),
+                Err(reason) => Ok(not_storable(reason, Response::from_parts(head, body.into()), directives)),
             }
-            Ok(not_storable(Reason::Personal, Response::from_parts(head, body.into()), directives))
         }
         Ok(CollectOutcome::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
         Ok(CollectOutcome::TooLarge(body)) => {
@@ -266,8 +281,7 @@ pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPe
 
 fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> RenderOutcome {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
-    let cause = if reason == Reason::Personal { session_ids::CAUSE.to_owned() } else { String::new() };
-    let why = Box::new(Unstorable { reason, cause, item, tags });
+    let why = Box::new(Unstorable { reason, cause: cause_of(reason).to_owned(), item, tags });
     RenderOutcome::NotStorable(UnstorableResponse { response: Box::new(response), directives, why })
 }
 

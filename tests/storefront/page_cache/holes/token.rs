@@ -22,6 +22,7 @@ scenarios! {
     a_visitor_with_a_session_gets_the_stored_page_without_a_request,
     a_copy_of_the_origins_page_is_not_the_page_with_the_script,
     a_confirmed_page_keeps_one_script,
+    a_page_that_placeholders_make_too_large_is_not_stored,
     the_script_gets_the_token_and_the_session,
     another_site_requests_no_page_of_the_visitor,
     a_request_with_the_placeholder_gets_the_token_and_the_session,
@@ -119,6 +120,17 @@ async fn a_confirmed_page_keeps_one_script(shop: &Shop) {
     assert!(is_shared(&reload.text().await.unwrap()));
     assert!(is_shared(&body(shop, "").await));
     assert!(is_shared(&body(shop, "sid=ada").await));
+}
+
+async fn a_page_that_placeholders_make_too_large_is_not_stored(shop: &Shop) {
+    let page = ["<input name=token value=1>", &" ".repeat((1 << 20) - 26)].concat();
+    shop.origin.answer(Reply::html(page.clone()));
+    for status in ["edgefront; fwd=uri-miss; detail=too-large", "edgefront; fwd=bypass; detail=too-large"] {
+        let answer = visit(shop, "").await;
+        assert_eq!(header(&answer, "cache-status"), status);
+        assert!(answer.text().await.unwrap() == page);
+        shop.settled().await;
+    }
 }
 
 async fn the_script_gets_the_token_and_the_session(shop: &Shop) {
