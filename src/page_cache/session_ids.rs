@@ -59,9 +59,41 @@ fn contains(text: &[u8], value: &[u8]) -> bool {
     memchr_iter(*first, text).any(|at| text.get(at..).is_some_and(|rest| rest.starts_with(value)))
 }
 
+/// The address without the id of a session; None if it has none.
+pub fn without(address: &str) -> Option<String> {
+    let (start, name) = NAMES.iter().find_map(|name| {
+        let name = std::str::from_utf8(name).ok()?;
+        Some((address.find(name)?, name))
+    })?;
+    let (before, id) = address.split_at_checked(start)?;
+    let end = id.find(['/', '?', '#', '&']).unwrap_or(id.len());
+    let (_, behind) = id.split_at_checked(end)?;
+    Some(match behind.strip_prefix('&') {
+        Some(others) => [before, others].concat(),
+        None if name.starts_with(';') => [before, behind].concat(),
+        None => [before.trim_end_matches(['?', '&']), behind].concat(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_loses_the_id_of_a_session() {
+        for (address, expected) in [
+            ("https://shop.example/p;jsessionid=0A1B?id=5#top", Some("https://shop.example/p?id=5#top")),
+            ("https://shop.example/p;jsessionid=0A1B.node1/q", Some("https://shop.example/p/q")),
+            ("/p;jsessionid=0A1B", Some("/p")),
+            ("/p?PHPSESSID=0a1b&id=5", Some("/p?id=5")),
+            ("/p?id=5&PHPSESSID=0a1b#top", Some("/p?id=5#top")),
+            ("/p?id=5&PHPSESSID=0a1b&page=2", Some("/p?id=5&page=2")),
+            ("/p?PHPSESSID=0a1b", Some("/p")),
+            ("/p?id=5", None),
+        ] {
+            assert_eq!(without(address).as_deref(), expected, "{address}");
+        }
+    }
 
     #[test]
     fn a_name_counts_with_an_id_only() {

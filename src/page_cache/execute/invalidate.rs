@@ -6,7 +6,7 @@ use url::Url;
 use super::{bypass::bypass, tokens};
 use crate::{
     config::{Config, rules::paths::pages_of_data},
-    page_cache::{key::PageKey, policy::Reason, store},
+    page_cache::{key::PageKey, policy::Reason, session_ids, store},
     ports::{
         answer::Answer,
         fetch::{Request, Response},
@@ -69,7 +69,7 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     }
     let routes = [&config.origin.cart_routes, &config.origin.login_routes];
     let is_of_visitor = routes.iter().any(|routes| routes.contains(target.path()));
-    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let header = |name| response.headers().get(name).and_then(|value| str::from_utf8(value.as_bytes()).ok());
     let named = [header(header::LOCATION), header(header::CONTENT_LOCATION)].into_iter().filter(|_| !is_of_visitor);
     let mut urls = vec![target.clone()];
     let [page, _] = pages_of_data(target.path());
@@ -78,7 +78,10 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     for text in named.chain([page, with_slash.as_deref()]).flatten() {
         urls.extend(target.join(text).ok().filter(|named| named.origin() == target.origin()));
     }
-    let mut keys: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), rules).ok()).collect();
+    // A visitor with cookies requests the same page without the id of the session.
+    let without_id = urls.iter().filter_map(|url| session_ids::without(url.as_str()));
+    let texts: Vec<_> = urls.iter().map(ToString::to_string).chain(without_id).collect();
+    let mut keys: Vec<_> = texts.iter().filter_map(|url| PageKey::of_url(url, rules).ok()).collect();
     keys.dedup();
     keys
 }

@@ -14,6 +14,7 @@ scenarios! {
     a_failed_write_and_an_options_request_void_nothing,
     a_write_voids_the_pages_that_its_response_names,
     a_write_to_the_data_of_a_page_voids_the_page,
+    a_write_with_the_id_of_a_session_voids_the_page_without_it,
     a_render_from_before_a_write_is_not_stored,
 }
 
@@ -51,6 +52,9 @@ async fn a_failed_write_and_an_options_request_void_nothing(shop: &Shop) {
 async fn a_write_voids_the_pages_that_its_response_names(shop: &Shop) {
     shop.origin.answer(fresh("page", "max-age=60"));
     let named = format!("{}/list?page=1", shop.url);
+    ask(shop, "/k%C3%A4se", &[]).await;
+    write(shop, "POST", "/add", Reply::status(303).header("location", "/k\u{e4}se")).await;
+    assert!(!is_stored(shop, "/k%C3%A4se").await, "PHP sends UTF-8");
     for (header, value, is_voided) in [
         ("location", "/list?page=1", true),
         ("content-location", "list?page=1", true),
@@ -82,6 +86,23 @@ async fn a_write_to_the_data_of_a_page_voids_the_page(shop: &Shop) {
         assert!(is_stored(shop, page).await, "{page}");
         write(shop, "POST", data, Reply::status(202)).await;
         assert_eq!(!is_stored(shop, page).await, is_voided, "{data}");
+    }
+}
+
+// Tomcat and PHP write the id of a session into addresses, for visitors without cookies.
+async fn a_write_with_the_id_of_a_session_voids_the_page_without_it(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=60"));
+    for (path, location, is_voided) in [
+        ("/add", "/list;jsessionid=0A1B2C3D4E5F?id=5", true),
+        ("/add;jsessionid=0A1B2C3D4E5F", "/list?id=5", true),
+        ("/add", "/list?PHPSESSID=0a1b2c3d4e5f&id=5", true),
+        ("/list;jsessionid=0A1B2C3D4E5F?id=5", "/other", true),
+        ("/list?id=5&PHPSESSID=0a1b2c3d4e5f", "/other", true),
+        ("/add", "/list;jsessionid=0A1B2C3D4E5F?id=6", false),
+    ] {
+        ask(shop, "/list?id=5", &[]).await;
+        write(shop, "POST", path, Reply::status(303).header("location", location)).await;
+        assert_eq!(!is_stored(shop, "/list?id=5").await, is_voided, "{path}, {location}");
     }
 }
 
