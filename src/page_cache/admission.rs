@@ -21,12 +21,11 @@ use crate::{
         header_names::is_hop_by_hop,
         time::Timestamp,
     },
-    proxy::OriginDirectives,
+    proxy::{OriginDirectives, headers::websocket_upgrade},
 };
 
 /// Request headers that no stored page can satisfy: they ask for one visitor's response, or set a condition on a write.
-static BYPASS_HEADERS: [HeaderName; 4] =
-    [header::AUTHORIZATION, header::IF_MATCH, header::IF_UNMODIFIED_SINCE, header::UPGRADE];
+static BYPASS_HEADERS: [HeaderName; 3] = [header::AUTHORIZATION, header::IF_MATCH, header::IF_UNMODIFIED_SINCE];
 
 /// The key of the requested page, and the request's caching directives.
 ///
@@ -39,6 +38,10 @@ pub fn admit(request: &Request, rules: &UrlRules, memory: &PageMemory) -> Result
     let key = memory.key(text(request.uri()), rules)?;
     if let Some(name) = BYPASS_HEADERS.iter().find(|name| request.headers().contains_key(*name)) {
         return Err(Reason::RequestHeader(name.as_str()));
+    }
+    // An offer of HTTP/2 (`h2c`) changes no response (RFC 9110 §7.8).
+    if websocket_upgrade(request.headers()).is_some() {
+        return Err(Reason::RequestHeader("upgrade"));
     }
     let directives = RequestDirectives::of(request.headers());
     if directives.no_store() {
@@ -182,6 +185,7 @@ mod tests {
         assert_eq!(ask(Method::GET, "/products/mug", &[("cookie", "a=b")]).as_deref(), Ok("mug"));
         assert_eq!(ask(Method::HEAD, "/?item=mug", &[("cache-control", "no-cache")]).as_deref(), Ok("mug"));
         assert_eq!(ask(Method::GET, "/cart", &[("range", "bytes=0-1")]).as_deref(), Ok(""));
+        assert_eq!(ask(Method::GET, "/products/mug", &[("upgrade", "h2c")]).as_deref(), Ok("mug"));
         assert_eq!(ask(Method::POST, "/products/mug", &[]), Err(Reason::Method));
         assert_eq!(ask(Method::GET, "/products/mug?_=17", &[]), Err(Reason::Dynamic));
     }

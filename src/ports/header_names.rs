@@ -54,8 +54,10 @@ pub fn is_of_proxies(name: &HeaderName) -> bool {
 }
 
 /// Hop-by-hop headers (RFC 9110 §7.6.1); `Connection` can name more.
-const HOP_BY_HOP: [&str; 9] = [
+const HOP_BY_HOP: [&str; 10] = [
     "connection",
+    // Beside `Upgrade: h2c` (RFC 7540 §3.2.1).
+    "http2-settings",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",

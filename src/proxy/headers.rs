@@ -76,7 +76,7 @@ fn names_a_host(path: &str) -> bool {
 }
 
 /// The header `Upgrade` of a WebSocket handshake (RFC 6455 §4.1). No other protocol passes.
-pub(super) fn websocket_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+pub fn websocket_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let upgrade = headers.get(header::UPGRADE)?;
     upgrade.as_bytes().eq_ignore_ascii_case(b"websocket").then(|| upgrade.clone())
 }
