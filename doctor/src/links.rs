@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
-use url::{Origin, Url};
+use url::{Origin, Url, form_urlencoded};
 
 use super::{
     negotiation::is_choice,
@@ -14,23 +14,75 @@ use super::{
 const MAX_URL: usize = 1_000;
 
 /// Parts of addresses that change something when they are requested. The doctor never follows them.
-const UNSAFE: [&str; 16] = [
+const UNSAFE: [&str; 41] = [
     "logout",
     "log-out",
     "log_out",
     "logoff",
+    "log-off",
+    "log_off",
     "signout",
     "sign-out",
     "sign_out",
+    "signoff",
+    "sign-off",
+    "sign_off",
+    "end-session",
+    "abmelde",
+    "auslogg",
+    "deconnect",
+    "deconnexion",
+    "desconect",
+    "cerrar-sesion",
+    "cerrar_sesion",
+    "uitlog",
+    "afmeld",
+    "logga-ut",
+    "wylogu",
+    "odhlas",
+    "odjav",
     "add-to-cart",
     "add_to_cart",
-    "cart/add",
-    "basket/add",
     "addtocart",
+    "hinzufueg",
+    "ajouter",
+    "agregar",
     "delete",
+    "destroy",
     "remove",
+    "loesch",
+    "entfern",
+    "supprimer",
+    "eliminar",
     "unsubscribe",
     "action=",
+];
+
+/// Words that change something if they are a whole segment of the path, or a whole name or value of the query, such as in
+/// `/cart/add/7` and `?do=add`.
+const UNSAFE_WORDS: [&str; 22] = [
+    "add",
+    "cancel",
+    "clear",
+    "close",
+    "confirm",
+    "decrease",
+    "del",
+    "disconnect",
+    "empty",
+    "exit",
+    "increase",
+    "like",
+    "optout",
+    "reorder",
+    "sair",
+    "salir",
+    "slo",
+    "subscribe",
+    "toggle",
+    "undo",
+    "update",
+    "vote",
 ];
 
 /// Names at the end of a path that are no pages.
@@ -151,9 +203,20 @@ pub fn page_of_site(mut url: Url, site: &Url) -> Option<Url> {
     let is_page = url.origin() == site.origin()
         && url.username().is_empty()
         && text.len() <= MAX_URL
-        && !UNSAFE.iter().any(|part| text.contains(part))
+        && !may_change(&url)
         && !FILES.iter().any(|file| path.ends_with(file));
     is_page.then_some(url)
+}
+
+/// Returns whether a GET of the address may change something for its visitor: a cart, or the session of the account.
+fn may_change(url: &Url) -> bool {
+    let text = format!("{}&{}", url.path(), url.query().unwrap_or_default());
+    // Decodes the path, too.
+    let pairs = form_urlencoded::parse(text.as_bytes());
+    let text: Vec<_> = pairs.map(|(name, value)| format!("{name}={value}")).collect();
+    let text = text.join("&").to_lowercase();
+    let mut words = text.split(['/', '.', ';', '&', '=']);
+    UNSAFE.iter().any(|part| text.contains(part)) || words.any(|word| UNSAFE_WORDS.contains(&word))
 }
 
 #[cfg(test)]
@@ -171,6 +234,31 @@ mod tests {
             <a href="/?add-to-cart=7">9</a> <a href="https://Müller.example/">10</a>"#;
         let links: Vec<_> = of_page(html, &page).into_iter().map(String::from).collect();
         assert_eq!(links, ["https://shop.example/c/d?x=1&y=2", "https://shop.example/e"]);
+    }
+
+    #[test]
+    fn no_address_is_followed_that_may_change_something() {
+        let site = Url::parse("https://add.example").unwrap();
+        let is_followed = |path: &str| page_of_site(site.join(path).unwrap(), &site).is_some();
+        for path in [
+            "/log%6Fut",
+            "/konto/Abmelden",
+            "/deconnexion",
+            "/account/sign_off",
+            "/cart/add/7",
+            "/cart?add=7",
+            "/cart.php?do=add&id=7",
+            "/orders/7/cancel",
+            "/wishlist/toggle/7",
+            "/merkzettel/entfernen/7",
+            "/newsletter/optout",
+        ] {
+            assert!(!is_followed(path), "{path}");
+        }
+        for path in ["/", "/address", "/products/add-on", "/clearance", "/exit-signs", "/search?q=additive", "/updates"]
+        {
+            assert!(is_followed(path), "{path}");
+        }
     }
 
     #[test]

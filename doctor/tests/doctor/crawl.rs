@@ -84,7 +84,8 @@ fn requests_come_one_at_a_time() {
 #[test]
 fn links_that_change_something_are_not_followed() {
     let links = "<a href='/logout'>1</a><a href='/?add-to-cart=1'>2</a><a rel='nofollow' href='/compare'>3</a>\
-        <a href='/photo.jpg'>4</a><a href='http://localhost:1/elsewhere'>5</a><a href='/about'>6</a>";
+        <a href='/photo.jpg'>4</a><a href='http://localhost:1/elsewhere'>5</a><a href='/about'>6</a><a href='/abmelden'>7</a>\
+        <a href='/cart?add=1'>8</a>";
     let shop = Shop::start(move |_| Reply::html(links));
     let report = shop.examine(&["--login", "login=ann"]);
     assert_eq!(report["pages"], 2);
