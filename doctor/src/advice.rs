@@ -1,7 +1,10 @@
 //! The remedy for a page that edgefront does not store: a rule with its risk, or a change of the shop.
 
 use edgefront::{
-    config::{PageConfig, rules::Patterns},
+    config::{
+        PageConfig,
+        rules::{PathPatterns, Patterns},
+    },
     page_cache::Reason,
 };
 use serde::Serialize;
@@ -249,10 +252,11 @@ pub fn has_personal_name(path: &str) -> bool {
     login::is_login(path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment))
 }
 
-/// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page.
+/// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page, or is no
+/// valid pattern: a path may be too long.
 pub fn path_pattern(kind: &str) -> Option<String> {
     let path = kind.split('?').next()?.replace("{item}", "*");
-    (!path.starts_with("/*")).then_some(path)
+    (!path.starts_with("/*") && PathPatterns::parse(&path).is_ok()).then_some(path)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::{
     negotiation::{ChoiceAddresses, chosen_cookies, is_choice},
     pieces::Pieces,
     robots::Robots,
-    shop::{NoPage, Page, Shop, redirect},
+    shop::{NoPage, Page, Shop, is_trouble, redirect},
     tell_tales::Traces,
     tokens::CsrfTokens,
     visitor::{self, Visitors},
@@ -142,11 +142,12 @@ impl Crawl<'_> {
     /// Adds a page and its links.
     fn read(&self, url: &Url, page: &Page, frontier: &mut Frontier, sample: &mut Sample) {
         let target = redirect(page.status, &page.headers, url);
+        let html = page.start();
         let mut found: Vec<_> = target.and_then(|target| links::page_of_site(target, url)).into_iter().collect();
         if page.status.is_success() && page.is_html() {
-            found.extend(links::of_page(&page.text(), url));
-            sample.linked.extend(links::paths(&page.text(), url));
-            sample.choices.add_forms(&page.text(), url, |link| self.robots.allows(link));
+            found.extend(links::of_page(&html, url));
+            sample.linked.extend(links::paths(&html, url));
+            sample.choices.add_forms(&html, url, |link| self.robots.allows(link));
             sample.traces.look_at(page, &found);
             sample.pages.push(url.clone());
         }
@@ -186,7 +187,13 @@ fn without_links(html: &str, page: &Url) -> String {
 
 fn check_first(url: Url, page: Page) -> Result<(Url, Page), Failure> {
     if !page.status.is_success() {
-        let remedy = "start at a page that visitors can see";
+        let remedy = match page.status {
+            StatusCode::UNAUTHORIZED => {
+                "let this machine in without a password; edgefront shares no page that needs one"
+            }
+            status if is_trouble(status) => "try again when the shop answers, with a longer --pause",
+            _ => "start at a page that visitors can see",
+        };
         return Err(Failure::new(format!("{url} answers {}", page.status), remedy));
     }
     if !page.is_html() {

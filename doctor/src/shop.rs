@@ -29,6 +29,11 @@ use xtask::failure::Failure;
 
 /// Longest time for one page, with its body.
 const TIMEOUT: Duration = Duration::from_secs(15);
+/// Longest wait after a `Retry-After`, and of all such waits of a run together.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+const MAX_WAITS: Duration = Duration::from_mins(2);
+/// Largest start of a page, bytes.
+const MAX_START: usize = 1 << 20;
 /// Names the doctor in the shop's log.
 const USER_AGENT: &str = concat!("edgefront-doctor/", env!("CARGO_PKG_VERSION"));
 /// The doctor trusts the certificates of the system. workerd has its own list.
@@ -44,6 +49,8 @@ pub struct Shop {
     /// Largest body, bytes. The rest is not read.
     limit: usize,
     requests: Cell<u32>,
+    /// The waits after `Retry-After` so far.
+    waited: Cell<Duration>,
     /// The pages with ESI that edgefront's code got, by their addresses.
     templates: RefCell<HashMap<String, Bytes>>,
 }
@@ -85,6 +92,7 @@ impl Shop {
             pause,
             limit,
             requests: Cell::new(0),
+            waited: Cell::default(),
             templates: RefCell::default(),
         })
     }
@@ -139,7 +147,10 @@ impl Shop {
         sleep_until(*next).await;
         self.requests.set(self.requests.get().saturating_add(1));
         let answer = timeout(TIMEOUT, self.read(request)).await;
-        *next = Instant::now() + self.pause;
+        let wait = answer.as_ref().ok().and_then(|page| retry_after(page.as_ref().ok()?)).unwrap_or_default();
+        let wait = wait.min(MAX_WAITS.saturating_sub(self.waited.get()));
+        self.waited.set(self.waited.get() + wait);
+        *next = Instant::now() + self.pause.max(wait);
         match answer {
             Ok(Ok(page)) => Ok(page),
             Err(_) => Err(NoPage::Timeout),
@@ -167,6 +178,12 @@ pub fn is_trouble(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
+/// The wait that a shop in trouble asks for (RFC 9110 §10.2.3), at most [`MAX_RETRY_AFTER`].
+fn retry_after(page: &Page) -> Option<Duration> {
+    let value = page.headers.get(header::RETRY_AFTER).filter(|_| is_trouble(page.status))?;
+    Some(Duration::from_secs(value.to_str().ok()?.trim().parse().ok()?).min(MAX_RETRY_AFTER))
+}
+
 /// The target of a redirect.
 pub fn redirect(status: StatusCode, headers: &HeaderMap, url: &Url) -> Option<Url> {
     let location = headers.get(header::LOCATION).filter(|_| status.is_redirection())?;
@@ -184,6 +201,11 @@ impl Page {
     /// Returns whether the body has ESI.
     pub fn has_esi(&self) -> bool {
         esi::is_declared(&self.headers)
+    }
+
+    /// The start of the body, as [`Page::text`]. It has enough links, and a page of 8 MB takes a minute.
+    pub fn start(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.body.get(..MAX_START).unwrap_or(&self.body))
     }
 
     /// The body. Bytes that are not UTF-8 become U+FFFD.

@@ -1,5 +1,7 @@
 //! Which pages the doctor requests, and how often.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use super::support::{Asked, Reply, Shop, book_links, doctor, kind};
@@ -112,6 +114,26 @@ fn a_shop_that_is_overloaded_ends_the_crawl() {
     assert_eq!(report["pages"], 2);
     assert!(report["notes"][0].as_str().unwrap().contains("429"), "{}", report["notes"]);
     assert_eq!(report["dangers"], json!([]));
+}
+
+#[test]
+fn the_doctor_waits_as_long_as_the_shop_asks() {
+    let shop = Shop::start(|asked: &Asked| match asked.number {
+        1 => Reply::html("<a href='/a'>A</a><a href='/b'>B</a>"),
+        2 => Reply::status(503).with("retry-after", "2"),
+        _ => Reply::html("<p>Shop</p>"),
+    });
+    let began = Instant::now();
+    shop.examine(&["--pages", "3"]);
+    assert!(began.elapsed() >= Duration::from_secs(2));
+}
+
+#[test]
+fn a_path_that_no_rule_can_name_does_not_end_the_run() {
+    let long = format!("/about/{}", "x".repeat(120));
+    let page = format!("<a href='{long}'>Long</a>");
+    let shop = Shop::start(move |asked: &Asked| Reply::html(format!("{page}<p>{}</p>", asked.number)));
+    assert_eq!(shop.examine(&[])["pages"], 2);
 }
 
 #[test]

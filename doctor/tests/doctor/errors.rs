@@ -33,6 +33,14 @@ fn a_shop_that_answers_with_an_error_is_refused() {
 }
 
 #[test]
+fn a_shop_that_lets_nobody_in_has_its_own_remedy() {
+    for (status, remedy) in [(401, "without a password"), (429, "longer --pause"), (503, "try again")] {
+        let shop = Shop::start(move |asked| Reply::status(if asked.path == "/robots.txt" { 404 } else { status }));
+        fails(&[&shop.url], &[&format!("answers {status}"), remedy]);
+    }
+}
+
+#[test]
 fn a_redirect_to_another_host_is_named_and_not_followed() {
     let shop = Shop::start(|_| Reply::status(301).with("location", "https://www.shop.invalid/"));
     fails(&[&shop.url], &["redirects to another host", "cargo xtask doctor https://www.shop.invalid/"]);
