@@ -189,15 +189,17 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
                     in_forms.push(own);
                 }
                 let placeholder = Placeholder { page: page.to_owned(), selector: rule.selector.clone(), form, index };
-                // A script has run before another one could replace it.
-                if !is_script(html) {
+                let token = token_range(html).map(|token| start + token.start..start + token.end);
+                edits.extend(token.clone().map(|token| (token, placeholder.encode())));
+                // A script has run before another one could replace it, so only its token is a hole.
+                let hole = if is_script(html) {
+                    token
+                } else {
                     let tag = tag_length(body.get(end..).unwrap_or_default());
                     edits.push((end..end + tag, token_tag(&placeholder)));
-                }
-                if let Some(token) = token_range(html) {
-                    edits.push((start + token.start..start + token.end, placeholder.encode()));
-                }
-                (Some(start..end), HoleContent::Token)
+                    Some(start..end)
+                };
+                (hole, HoleContent::Token)
             }
             HoleSource::User => (element.inner, HoleContent::User),
             HoleSource::Cart => (element.inner, HoleContent::Cart),
@@ -339,6 +341,14 @@ mod tests {
         let text = String::from_utf8(body.to_vec()).unwrap();
         assert!(text.contains(&input) && text.contains(&meta) && text.contains("<input value=''><script"), "{text}");
         assert_eq!(insert(body.clone()), body, "the origin confirmed the page");
+    }
+
+    #[test]
+    fn only_the_token_of_a_script_is_a_hole() {
+        let html = "<script>user = 'Ann'; csrf = 'a'</script><script>user = 'Ann'</script><b>1</b>";
+        let holes = find_in(html, "/p script <- token; /p b <- .");
+        let texts: Vec<_> = holes.iter().map(|(text, _)| text.as_str()).collect();
+        assert_eq!(texts, ["a", "<b>1</b>"]);
     }
 
     #[test]

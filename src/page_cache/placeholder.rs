@@ -115,7 +115,7 @@ pub fn is_script(element: &[u8]) -> bool {
 }
 
 /// The range of the first string with the name of a CSRF token in a script: `csrf_token: "…"`, `csrfToken = '…'`,
-/// `"xsrf": "…"`. Skips strings with spaces or escapes, because a token has none. A string within another one does not count: it
+/// `"xsrf": "…"`, and `_csrf: unescape('…')` of Sails. Skips strings with spaces or escapes, because a token has none. A string within another one does not count: it
 /// may be a customer's text.
 fn named_string(script: &[u8]) -> Option<Range<usize>> {
     let is_token = |byte: &u8| byte.is_ascii_graphic() && !b"\\<&".contains(byte);
@@ -131,7 +131,9 @@ fn named_string(script: &[u8]) -> Option<Range<usize>> {
             continue;
         }
         let string = script.get(start..end)?;
-        let is_named = if let [name @ .., b':' | b'='] = script.get(code..quote)?.trim_ascii_end() {
+        let code_before = script.get(code..quote)?.trim_ascii_end();
+        let code_before = code_before.strip_suffix(b"unescape(").unwrap_or(code_before).trim_ascii_end();
+        let is_named = if let [name @ .., b':' | b'='] = code_before {
             let name = name.trim_ascii_end();
             let name = if name.is_empty() { before } else { name };
             let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"_-$".contains(byte);
@@ -328,6 +330,8 @@ mod tests {
             ("<script>{\"text\": \"\\\\\", \"csrf\": \"a\"}</script>", Some("a")),
             ("<script>// the shop's\ncsrf = 'a'</script>", Some("a")),
             ("<script>csrf</script>", None),
+            ("<script>LOCALS = { _csrf: unescape('a-b'), me: unescape('c') }</script>", Some("a-b")),
+            ("<script>csrf = cookie('csrftoken')</script>", None),
             ("<script>token = 'a'</script>", None),
             ("<b>csrf = 'a'</b>", None),
         ] {

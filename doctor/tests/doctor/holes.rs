@@ -161,6 +161,24 @@ fn a_token_in_a_script_becomes_a_hole() {
     assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], 1.0, "{report:#}");
 }
 
+/// As Sails sends its locals to the browser.
+#[test]
+fn a_name_beside_a_token_in_a_script_is_no_part_of_the_token() {
+    let report = Shop::start(|asked: &Asked| {
+        let own = asked.cookies.split("sid=").nth(1).and_then(|rest| rest.split(';').next());
+        let session = own.map_or_else(|| format!("visitor{}", asked.number), str::to_owned);
+        let user = if session == "ann" { "Ann" } else { "nobody" };
+        let script =
+            format!("<script>locals = {{ _csrf: unescape('of-{session}'), me: unescape('{user}') }};</script>");
+        let page = Reply::html(format!("{script}{}", book_links(8)));
+        page.with("set-cookie", &format!("sid={session}; Path=/; HttpOnly"))
+    })
+    .examine(&["--login", "sid=ann"]);
+    assert_eq!(report["vars"]["HOLES"], "+ /,/books/*/ script:not([src]) <- token", "{report:#}");
+    assert_eq!(report["vars"].get("COOKIES_HOLES"), None, "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ sid");
+}
+
 #[test]
 fn an_account_gets_tokens_and_personal_elements_with_the_stored_page() {
     let report = Shop::start(|asked: &Asked| {
