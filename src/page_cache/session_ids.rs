@@ -1,6 +1,6 @@
 //! Ids of sessions in pages. Some shops write the id of a new session into links and forms, for visitors without cookies: Java
-//! (`;jsessionid=…`), and PHP with `session.use_trans_sid`. All visitors of such a page would continue one session, so the page
-//! is not stored.
+//! (`;jsessionid=…`), and PHP with `session.use_trans_sid`. Some APIs send it in a header: Vendure (`vendure-auth-token`) and
+//! `WooCommerce` (`Cart-Token`). All visitors of such a page would continue one session, so the page is not stored.
 
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memchr_iter;
@@ -39,6 +39,9 @@ impl SessionIds {
 
     /// Returns whether the body or a header contains an id.
     pub fn are_in(&self, page: &StoredPage) -> bool {
+        if page.headers.iter().any(|(name, value)| name.as_str().ends_with("-token") && value.len() >= MIN_VALUE) {
+            return true;
+        }
         let body = page.body.read();
         let mut texts = page.headers.values().map(HeaderValue::as_bytes).chain([&body[..]]);
         texts.any(|text| has_named_id(text) || self.0.iter().any(|value| contains(text, value.as_bytes())))

@@ -24,6 +24,7 @@ scenarios! {
     ];
     a_page_with_the_id_of_a_session_is_not_shared,
     a_redirect_with_the_id_of_a_session_is_not_shared,
+    a_response_with_the_token_of_a_session_in_a_header_is_not_shared,
     a_slow_page_with_the_id_of_a_session_is_not_shared,
     the_value_of_a_cookie_that_is_no_id_does_not_stop_sharing,
 }
@@ -77,6 +78,20 @@ async fn a_redirect_with_the_id_of_a_session_is_not_shared(shop: &Shop) {
         assert!(seen.insert(header(&answer, "location")), "{}", cache_status(&answer));
         shop.settled().await;
     }
+}
+
+async fn a_response_with_the_token_of_a_session_in_a_header_is_not_shared(shop: &Shop) {
+    for (path, name) in [("/shoes/1", "vendure-auth-token"), ("/shoes/2", "cart-token")] {
+        let next = ids();
+        shop.origin.answer_with(move |_| Reply::html("{}").header(name, next()));
+        let mut seen = HashSet::new();
+        for _ in 0..3 {
+            let answer = shop.visit(path).await;
+            assert!(seen.insert(header(&answer, name)), "{}", cache_status(&answer));
+            shop.settled().await;
+        }
+    }
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
 
 async fn a_slow_page_with_the_id_of_a_session_is_not_shared(shop: &Shop) {
