@@ -111,7 +111,7 @@ variables! {
     /// store them. They do not count as declared shared: visitors with an unknown or personal cookie get pages of their own.
     PATHS_SHARED = text("", PATHS);
     /// Paths whose writes change pages for their visitor only, such as product pages with a form that adds to the cart. A
-    /// write to any other path voids the stored page of its URL. Empty: the list of `presets/default.env`, which names logouts.
+    /// write to any other path voids the stored page of its URL. Empty: the list of `presets/default.env`, which names logouts and GraphQL APIs.
     WRITES_PERSONAL = text("", PATHS);
     /// Paths and query parameters by which visitors choose a language, a currency or the like, if the storefront's session keeps
     /// the choice. After such a request, a visitor with a cookie of `COOKIES_HOLES` gets pages of their own.

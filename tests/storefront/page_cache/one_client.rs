@@ -165,6 +165,8 @@ async fn a_write_to_the_cart_a_login_or_a_logout_voids_no_page(shop: &Shop) {
         ("/login", false),
         ("/logout", false),
         ("/accounts/logout/", false),
+        ("/graphql", false),
+        ("/api/graphql/", false),
         ("/products/mug", false),
         ("/reviews/add", true),
     ] {
