@@ -1,12 +1,19 @@
 //! Pages with several versions by chance. A shop that streams a page sends its parts in the order in which their data arrive.
 //! A difference by chance belongs to no visitor.
 
-use edgefront::page_cache::PageKey;
+use std::time::Duration;
+
+use edgefront::{config::rules::CookieKind, page_cache::PageKey};
+use http::HeaderValue;
+use url::Url;
 
 use super::{
-    difference::{Difference, DifferenceKind},
+    difference::{self, Difference, DifferenceKind},
     examine::{A_SECOND, Examiner},
-    render::SharedRender,
+    pieces::Pieces,
+    render::{SharedRender, set_cookie_pairs},
+    shop::Page,
+    visitor::{self, Visitor},
 };
 
 /// Further renders of a page whose first two renders differ visibly.
@@ -37,9 +44,60 @@ impl Examiner<'_> {
         }
         Some((first, differences))
     }
+
+    /// The differences between two renders that no visitor sees, such as a time or the id of a request in a script, and that
+    /// also change if the same visitor asks again: so they belong to the request, and not to the visitor. None as for
+    /// [`Examiner::examine`].
+    pub async fn noise_of_requests(
+        &self,
+        first: &SharedRender,
+        differences: &[Difference],
+        (key, url): (&PageKey, &Url),
+        own: &[(Visitor, Page, HeaderValue)],
+    ) -> Option<Vec<Difference>> {
+        let is_candidate = |found: &&Difference| found.kind == DifferenceKind::Content;
+        let candidates: Vec<_> = differences.iter().filter(is_candidate).cloned().collect();
+        let rules = &self.app.config.page.cookies;
+        // A visitor with the shop's own cookies has a session, if the shop starts one. If its cookie is not sent here, as a
+        // `Secure` one over http, each request starts another session.
+        let is_session = |(name, value): &(String, String)| rules.kind(name, value) != CookieKind::Varied;
+        let has_no_session =
+            |own: &&(Visitor, Page, HeaderValue)| !set_cookie_pairs(&own.1.headers).iter().any(is_session);
+        // With a choice, such as a language, the page would differ everywhere.
+        let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies);
+        let with_session = with_session.and_then(|(_, page, cookies)| {
+            let others = visitor::without_choice(cookies, rules)?;
+            Some((Some(page).filter(|_| others == *cookies), others))
+        });
+        let without_session =
+            || own.first().filter(has_no_session).map(|(_, page, cookies)| (Some(page), cookies.clone()));
+        let own = with_session.or_else(without_session).filter(|_| !candidates.is_empty());
+        let Some((known, cookies)) = own else { return Some(Vec::new()) };
+        let pieces = |html: &str| Pieces::of(html, self.csrf_tokens());
+        let mut own = match known {
+            Some(page) => pieces(&page.text()),
+            None => pieces(&self.own_page(key, url, &cookies).await?.text()),
+        };
+        let mut noise = Vec::new();
+        // A time may change once in a second only.
+        for pause in [Duration::ZERO, A_SECOND] {
+            tokio::time::sleep(pause).await;
+            own.mark_changes(&self.own_page(key, url, &cookies).await?.text());
+            let found = difference::between(&pieces(&first.text()), &own, &[]);
+            let changes = |candidate: &&Difference| {
+                found.iter().any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))
+            };
+            noise = candidates.iter().filter(changes).cloned().collect();
+            if noise.len() == candidates.len() {
+                break;
+            }
+        }
+        Some(noise)
+    }
 }
 
 /// The places of a page that differ between renders for everybody.
+#[derive(Default)]
 pub struct Noise {
     pub places: Vec<Difference>,
     pub has_later_render: bool,

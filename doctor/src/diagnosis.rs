@@ -24,7 +24,7 @@ use super::{
     shop::Shop,
     siblings::{self, PagesOfKind, Site},
     trial,
-    visitor::{Visitor, Visitors},
+    visitor::{self, Visitor, Visitors},
 };
 
 /// Runs the command.
@@ -66,9 +66,10 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let settings = settings.with_default_items(has_item);
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined, notes: Vec::new() };
     diagnosis.notes.extend(chosen.into_iter().map(|found| found.note));
-    let kinds = diagnosis.kinds(&sample);
-    // First, because the trials then know the cookies that keep a visitor's choice.
+    // First, because all other steps then know the cookies that keep a visitor's choice.
     diagnosis.find_variants().await;
+    diagnosis.examine_choices().await?;
+    let kinds = diagnosis.kinds(&sample);
     let judged = diagnosis.judge(kinds).await?;
     let (dangers, reports) = diagnosis.complete_rules(judged.kinds, &given).await?;
     diagnosis.add_choices_of_forms(&sample)?;
@@ -163,6 +164,26 @@ impl Diagnosis {
         let config = &self.app.config.page;
         let found = negotiation::find(&self.shop, &self.examined, config, &chosen).await;
         self.add(found);
+    }
+
+    /// Compares pages that differ for a visitor with a cookie that now selects a variant: this variant may be the visitor's page.
+    async fn examine_choices(&mut self) -> Result<(), Failure> {
+        let app = render::edgefront(&self.settings, &self.shop)?;
+        let chooses = |config, url: &Url| {
+            self.visitors.with_cookies(url).iter().any(|(_, cookies)| visitor::choice(cookies, config).is_some())
+        };
+        let examiner = Examiner { app: app.clone(), shop: &self.shop, visitors: &self.visitors };
+        for page in &mut self.examined {
+            let is_new = chooses(&app.config.page, &page.url) && !chooses(&self.app.config.page, &page.url);
+            if is_new && (page.has_different_renders() || page.visits.iter().any(|visit| !visit.differences.is_empty()))
+            {
+                eprintln!("...  examining {} again, with the rules for choices", page.url);
+                if let Some(again) = examiner.examine(&page.url).await {
+                    (page.visits, page.noise, page.renders_differ) = (again.visits, again.noise, again.renders_differ);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Judges each kind of pages, and looks for rules that store its pages.

@@ -5,12 +5,12 @@ use std::{rc::Rc, time::Duration};
 use edgefront::{
     App,
     page_cache::{
-        PageKey, Reason, StoredPage,
+        PageKey, Reason, SelectingHeaders, StoredPage,
         holes::{Hole, IncludedHole},
         policy::{CacheControl, VaryFields},
     },
 };
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::HeaderValue;
 use url::Url;
 
 use super::{
@@ -76,8 +76,8 @@ pub struct Visit {
     pub maybe_personal: Vec<String>,
     /// edgefront answers with the stored page.
     pub gets_stored_page: bool,
-    /// The differences between the page for everybody and this visitor's own. Places that differ for every request are
-    /// left out. Empty: the page is the same.
+    /// The differences between the shared page, in the variant of this visitor's choice, and the visitor's own. Places that
+    /// differ for every request are left out. Empty: the page is the same.
     pub differences: Vec<Difference>,
 }
 
@@ -116,9 +116,17 @@ impl Examiner<'_> {
             differences: Vec::new(),
         }];
         for (visitor, page, cookies) in &own {
-            let request = VisitorRequest { key: &key, url, cookies };
-            let differences = self.of_visitor(&first, page, &request, &mut noise).await?;
-            let gets_stored_page = self.gets(stored, Some(cookies));
+            let choice = visitor::choice(cookies, &self.app.config.page);
+            let variant = match &choice {
+                Some(selecting) => Some(self.variant(&key, selecting).await?),
+                None => None,
+            };
+            let mut noise_of_variant = Noise::default();
+            let (shared, noise) =
+                variant.as_ref().map_or((&first, &mut noise), |variant| (variant, &mut noise_of_variant));
+            let request = VisitorRequest { key: &key, url, cookies, choice: choice.unwrap_or_default() };
+            let differences = self.of_visitor(shared, page, &request, noise).await?;
+            let gets_stored_page = self.gets(shared.stored.as_ref().ok().map(|page| &**page), Some(cookies));
             let rules = &self.app.config.page.cookies;
             let ignored = visitor::ignored_cookies(cookies, rules).filter(|_| *visitor != Visitor::SignedIn);
             let cookies = visitor::identifying_cookies(cookies, rules);
@@ -142,7 +150,7 @@ impl Examiner<'_> {
             equal_cookies: cookies::equal_values(&first.headers, headers),
             csrf_cookie: tokens::double_submit_cookie(headers, &text),
             vary: VaryFields::of(headers),
-            headers: deciding_headers(headers),
+            headers: render::deciding_headers(headers),
             template: Some(Template::of(first.status, &text, key.path())),
             fragments: fragments.cloned().collect(),
             verdict: first.verdict(),
@@ -153,43 +161,6 @@ impl Examiner<'_> {
             noise: of_requests,
             visits,
         })
-    }
-
-    /// The differences between two renders that no visitor sees, such as a time or the id of a request in a script, and that
-    /// also change if the same visitor asks again: so they belong to the request, and not to the visitor. None as for
-    /// [`Examiner::examine`].
-    async fn noise_of_requests(
-        &self,
-        first: &SharedRender,
-        differences: &[Difference],
-        (key, url): (&PageKey, &Url),
-        own: &[(Visitor, Page, HeaderValue)],
-    ) -> Option<Vec<Difference>> {
-        let is_candidate = |found: &&Difference| found.kind == DifferenceKind::Content;
-        let candidates: Vec<_> = differences.iter().filter(is_candidate).cloned().collect();
-        // A visitor with the shop's own cookies has a session, if the shop starts one. If its cookie is not sent here, as a
-        // `Secure` one over http, each request starts another session.
-        let has_no_session = |own: &&(Visitor, Page, HeaderValue)| set_cookies(&own.1.headers).is_empty();
-        let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies);
-        let with_session = with_session.or_else(|| own.first().filter(has_no_session));
-        let Some((_, page, cookies)) = with_session.filter(|_| !candidates.is_empty()) else { return Some(Vec::new()) };
-        let pieces = |html: &str| Pieces::of(html, self.csrf_tokens());
-        let mut own = pieces(&page.text());
-        let mut noise = Vec::new();
-        // A time may change once in a second only.
-        for pause in [Duration::ZERO, A_SECOND] {
-            tokio::time::sleep(pause).await;
-            own.mark_changes(&self.own_page(key, url, cookies).await?.text());
-            let found = difference::between(&pieces(&first.text()), &own, &[]);
-            let changes = |candidate: &&Difference| {
-                found.iter().any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))
-            };
-            noise = candidates.iter().filter(changes).cloned().collect();
-            if noise.len() == candidates.len() {
-                break;
-            }
-        }
-        Some(noise)
     }
 
     /// The differences between the page for everybody and a visitor's own, without what differs for every request.
@@ -213,7 +184,7 @@ impl Examiner<'_> {
         }
         if !noise.has_later_render {
             noise.has_later_render = true;
-            let later = self.render(request.key).await?;
+            let later = self.variant(request.key, &request.choice).await?;
             noise.places.extend(self.compare(first, later.status, &later.text(), &[]));
         }
         let again = self.own_page(request.key, request.url, request.cookies).await?;
@@ -238,7 +209,12 @@ impl Examiner<'_> {
 
     /// The page for everybody. Its body lacks the holes and fragments, which edgefront fills for each visitor.
     pub async fn render(&self, key: &PageKey) -> Option<SharedRender> {
-        let mut render = render::for_everybody(&self.app, key).await?;
+        self.variant(key, &SelectingHeaders::default()).await
+    }
+
+    /// As [`Examiner::render`], for visitors with this choice.
+    async fn variant(&self, key: &PageKey, choice: &SelectingHeaders) -> Option<SharedRender> {
+        let mut render = render::variant(&self.app, key, choice).await?;
         if let Some(template) = self.shop.template(key.url()) {
             render.body = render::without_fragments(&self.app, key, template);
         }
@@ -288,6 +264,8 @@ struct VisitorRequest<'a> {
     key: &'a PageKey,
     url: &'a Url,
     cookies: &'a HeaderValue,
+    /// See [`visitor::choice`].
+    choice: SelectingHeaders,
 }
 
 impl Examined {
@@ -379,14 +357,4 @@ impl Examined {
         let visits = self.visits.iter().filter(|visit| !is_protected(visit));
         self.renders_differ.iter().flatten().chain(visits.flat_map(|visit| &visit.differences)).next().is_some()
     }
-}
-
-fn deciding_headers(headers: &HeaderMap) -> Vec<String> {
-    let names = [HeaderName::from_static("cdn-cache-control"), header::CACHE_CONTROL, header::EXPIRES, header::VARY];
-    let line = |name: HeaderName| {
-        let values: Vec<_> =
-            headers.get_all(&name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-        (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
-    };
-    names.into_iter().filter_map(line).collect()
 }

@@ -12,7 +12,7 @@ use edgefront::{
     ports::{error::Error, fetch::Collected, html::LolHtml},
     proxy::{cookie_name, esi},
 };
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use url::Url;
 
 use super::{
@@ -52,9 +52,13 @@ pub fn edgefront(settings: &Settings, shop: &Rc<Shop>) -> Result<Rc<App>, Failur
 
 /// Renders a page for everybody. Each item counts as popular. None if the shop does not answer, or is in trouble.
 pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
-    let selecting = SelectingHeaders::default();
+    variant(app, key, &SelectingHeaders::default()).await
+}
+
+/// Renders the variant of a page that these headers and varied cookies select, as [`for_everybody`].
+pub async fn variant(app: &App, key: &PageKey, selecting: &SelectingHeaders) -> Option<SharedRender> {
     let popularity = popularity_of_page(&app.config.page, key, Some(0));
-    let request = RenderRequest::in_background(key, &selecting, popularity, None);
+    let request = RenderRequest::in_background(key, selecting, popularity, None);
     let outcome = match edgefront::page_cache::render::render(app, &request).await {
         Ok(outcome) => outcome,
         // No visitor gets the page, whatever its status is.
@@ -154,4 +158,15 @@ pub fn set_cookie_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
         Some((name.trim().to_owned(), value.trim().to_owned()))
     };
     headers.get_all(header::SET_COOKIE).iter().filter_map(pair).collect()
+}
+
+/// The headers that decide on storing, as far as a response has them: `cache-control: …`.
+pub fn deciding_headers(headers: &HeaderMap) -> Vec<String> {
+    let names = [HeaderName::from_static("cdn-cache-control"), header::CACHE_CONTROL, header::EXPIRES, header::VARY];
+    let line = |name: HeaderName| {
+        let values: Vec<_> =
+            headers.get_all(&name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+        (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
+    };
+    names.into_iter().filter_map(line).collect()
 }

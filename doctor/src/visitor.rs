@@ -98,10 +98,22 @@ impl Visitors {
 /// Returns whether edgefront answers a visitor's request with a stored page. `cookies`: the visitor's; None without
 /// any.
 pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfig) -> bool {
+    let (judged, selecting) = judge(cookies, config);
+    page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
+}
+
+/// The choice of a visitor, such as a language: it selects the variant that the visitor gets instead of the page for everybody. None
+/// without a varied cookie.
+pub fn choice(cookies: &HeaderValue, config: &PageConfig) -> Option<SelectingHeaders> {
+    let (judged, selecting) = judge(Some(cookies), config);
+    (!judged.varied.is_empty()).then_some(selecting)
+}
+
+fn judge(cookies: Option<&HeaderValue>, config: &PageConfig) -> (VisitorCookies, SelectingHeaders) {
     let headers: HeaderMap = cookies.map(|value| (header::COOKIE, value.clone())).into_iter().collect();
     let judged = VisitorCookies::of(&headers, &config.cookies, &config.headers.varied);
     let selecting = SelectingHeaders::of(&headers, &config.headers, &judged);
-    page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
+    (judged, selecting)
 }
 
 /// The `Cookie` header that the shop gets behind edgefront: the CSRF cookie has the value of all visitors.
@@ -111,6 +123,17 @@ pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderVal
         proxy::protect(&mut headers, csrf, &Uri::default(), true);
     }
     headers.remove(header::COOKIE).unwrap_or_else(|| cookies.clone())
+}
+
+/// The cookies without those of choices. None without another one.
+pub fn without_choice(cookies: &HeaderValue, rules: &CookieRules) -> Option<HeaderValue> {
+    let is_choice = |(name, value): &(&str, &str)| rules.kind(name, value) == CookieKind::Varied;
+    if !pairs(cookies).any(|pair| is_choice(&pair)) {
+        return Some(cookies.clone());
+    }
+    let others = pairs(cookies).filter(|pair| !is_choice(pair)).map(|(name, value)| format!("{name}={value}"));
+    let others: Vec<_> = others.collect();
+    HeaderValue::try_from(others.join("; ")).ok().filter(|header| !header.is_empty())
 }
 
 /// The names of the cookies by which the shop could recognize their visitor.

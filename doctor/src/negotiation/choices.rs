@@ -61,13 +61,14 @@ impl Choice {
         }
     }
 
-    /// Cookies in which well-known software keeps the choice: Django, Next.js, Nuxt, Polylang and i18next first.
+    /// Cookies in which well-known software keeps the choice: Django, Next.js, Nuxt, Paraglide, Polylang and i18next first.
     const fn known_names(self) -> &'static [&'static str] {
         match self {
             Self::Language => &[
                 "django_language",
                 "NEXT_LOCALE",
                 "i18n_redirected",
+                "PARAGLIDE_LOCALE",
                 "pll_language",
                 "i18next",
                 "locale",

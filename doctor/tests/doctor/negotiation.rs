@@ -135,6 +135,29 @@ fn the_cookie_of_a_language_selects_a_page() {
     assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language", "{report:#}");
 }
 
+/// As next-intl and Nuxt answer: pages in the default language have no prefix, and a visitor with the cookie of another language is
+/// redirected. Each response has an id in a script.
+#[test]
+fn a_cookie_that_redirects_to_another_language_is_no_danger() {
+    let report = Shop::start(|asked: &Asked| {
+        let (is_german, chosen) = (asked.path.starts_with("/de/"), asked.cookies.contains("locale=de"));
+        let prefers = !asked.cookies.contains("locale=") && asked.header("accept-language").starts_with("de");
+        if !is_german && (chosen || prefers) {
+            return Reply::status(307).with("location", &format!("/de{}", asked.path));
+        }
+        let language = if is_german { "de" } else { "en" };
+        let links = format!("{}<a href='/de/'>Deutsch</a>", book_links(8));
+        let script = format!("<script>id = 'r{}'</script>", asked.number);
+        let page = Reply::html(format!("<html lang='{language}'><p>In {language}</p>{links}{script}</html>"));
+        page.with("cache-control", "s-maxage=60").with("set-cookie", &format!("locale={language}; Path=/"))
+    })
+    .examine(&[]);
+    assert_eq!(report["dangers"], serde_json::json!([]), "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_VARIED"], "+ locale=de|en", "{report:#}");
+    assert!(report["vars"]["COOKIES_DROPPED"].as_str().unwrap().contains("locale@/books/*/"), "{report:#}");
+    assert_eq!(report["vars"].get("PATHS_PERSONAL"), None, "{report:#}");
+}
+
 /// As most shops with a switch between languages: a link sets a cookie, and no page does.
 #[test]
 fn the_cookie_of_a_link_that_chooses_the_language_selects_a_page() {
