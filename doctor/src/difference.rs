@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::pieces::{Detail, Pieces};
+use super::{
+    pieces::{Detail, Pieces},
+    tokens,
+};
 
 /// Longest excerpt, and longest text on each side of it, characters.
 const EXCERPT: usize = 60;
@@ -12,6 +15,8 @@ const EXCERPT: usize = 60;
 const CONTEXT: usize = 30;
 /// A shorter cookie value occurs in a page by chance.
 const MIN_COOKIE_VALUE: usize = 6;
+/// A shorter value of a hidden field is no token.
+const MIN_TOKEN: usize = 16;
 /// A longer word in an excerpt may be a secret, and is cut.
 const MAX_WORD: usize = 16;
 
@@ -180,6 +185,8 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
         DifferenceKind::CsrfToken
     } else if has_value {
         DifferenceKind::CookieValue
+    } else if is_hidden_token(one) && is_hidden_token(other) {
+        DifferenceKind::CsrfToken
     } else {
         DifferenceKind::Content
     }
@@ -198,6 +205,17 @@ fn is_address(text: &str) -> bool {
 pub fn is_csrf_name(text: &str) -> bool {
     const NAMES: [&str; 6] = ["csrf", "xsrf", "authenticity_token", "form_key", "_token", "requestverification"];
     NAMES.iter().any(|name| text.contains(name))
+}
+
+/// Returns whether a text is a hidden field with a value like a token. Not all names tell: web2py's is `_formkey`, that of
+/// Plack's `CSRFBlock` is `SEC`. A value that the shop remembers for a visitor is never valid for another one.
+fn is_hidden_token(text: &str) -> bool {
+    let mut tags = tokens::start_tags(text);
+    let Some(tag) = tags.next().filter(|tag| **tag.name == *b"input" && tags.next().is_none()) else { return false };
+    let is_hidden = tokens::attribute(&tag, "type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"));
+    let value = tokens::attribute(&tag, "value").unwrap_or_default();
+    let is_token = value.len() >= MIN_TOKEN && !is_time(&value) && !value.contains(char::is_whitespace);
+    is_hidden && is_token
 }
 
 /// Returns whether a token could contain the character.
@@ -253,6 +271,17 @@ mod tests {
             ("<script nonce=\"r4nd0m\">", "<script nonce=\"0th3r\">", &[Nonce]),
             ("<script>var wp = {\"nonce\":\"1a\"}</script>", "<script>var wp = {\"nonce\":\"2b\"}</script>", &[Nonce]),
             ("<input name=authenticity_token value=1>", "<input name=authenticity_token value=2>", &[CsrfToken]),
+            (
+                "<input type=hidden name=SEC value=b1946ac92492d234>",
+                "<input type=hidden name=SEC value=591785b794601e21>",
+                &[CsrfToken],
+            ),
+            (
+                "<input type=hidden name=time value=1795726406.12345>",
+                "<input type=hidden name=time value=1795726407.12345>",
+                &[Content],
+            ),
+            ("<input name=SEC value=b1946ac92492d234>", "<input name=SEC value=591785b794601e21>", &[Content]),
             ("<a href=\"/?id=s3cr3t-session\">", "<a href=\"/?id=none\">", &[CookieValue]),
             ("<a class=p href=/a;jsessionid=1>", "<a class=p href=/a;jsessionid=2>", &[Address]),
             (
