@@ -13,7 +13,7 @@ const DJANGO_TOKEN: &[u8] = b"csrfmiddlewaretoken";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CsrfTokens {
     /// `CSRF_COOKIE` is set: edgefront gives all visitors the same cookie, so every token of Django is valid for every
-    /// visitor. Django masks the token anew for each response.
+    /// visitor. Django [masks](unmasked) the token anew for each response.
     Covered,
     /// A token belongs to one visitor.
     Personal,
@@ -70,6 +70,7 @@ const EVERSHOP_DATA: &str = "var eContext = ";
 pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut is_script = false;
+    let unmask = |text: &str| if csrf_tokens == CsrfTokens::Covered { unmasked(text) } else { text.to_owned() };
     let mut emitter = DefaultEmitter::<()>::default();
     emitter.naively_switch_states(true);
     for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
@@ -80,7 +81,7 @@ pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
                 let mut text = format!("<{}", String::from_utf8_lossy(&tag.name));
                 for (name, value) in &tag.attributes {
                     let is_covered = is_token && csrf_tokens == CsrfTokens::Covered && ***name == *b"value";
-                    let value = if is_covered { "".into() } else { String::from_utf8_lossy(value) };
+                    let value = if is_covered { String::new() } else { unmask(&String::from_utf8_lossy(value)) };
                     // A String takes all text.
                     let _ = write!(text, " {}=\"{value}\"", String::from_utf8_lossy(name));
                 }
@@ -94,7 +95,11 @@ pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
             Token::String(text) => {
                 let text = String::from_utf8_lossy(&text);
                 let is_data = text.starts_with(EVERSHOP_DATA);
-                let line = |line: &str| if is_data { without_generated_ids(line) } else { line.to_owned() };
+                let line = |line: &str| match (is_data, is_script) {
+                    (true, _) => without_generated_ids(line),
+                    (false, true) => unmask(line),
+                    (false, false) => line.to_owned(),
+                };
                 let is_end = |character| character == '\n' || is_script && character == ',';
                 pieces.extend(text.split_inclusive(is_end).map(line));
             }
@@ -103,6 +108,24 @@ pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
         }
     }
     pieces
+}
+
+/// A text in which each masked token of Django is the visitor's secret: 32 characters of a mask, and the secret's 32 characters moved by
+/// them. A token is not in forms only: shops with htmx write it into `hx-headers`, other shops into scripts.
+fn unmasked(text: &str) -> String {
+    const ALPHABET: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    let index = |byte: u8| ALPHABET.iter().position(|own| *own == byte).unwrap_or_default();
+    let is_end = |character: char| !character.is_ascii_alphanumeric();
+    let unmask = |word: &str| {
+        let own = word.trim_end_matches(is_end);
+        let Some((mask, moved)) = own.split_at_checked(32).filter(|_| own.len() == 64) else { return word.to_owned() };
+        let secret = moved.bytes().zip(mask.bytes()).map(|(moved, mask)| {
+            let at = (index(moved) + ALPHABET.len() - index(mask)) % ALPHABET.len();
+            char::from(ALPHABET.get(at).copied().unwrap_or_default())
+        });
+        format!("{}{}", secret.collect::<String>(), word.get(64..).unwrap_or_default())
+    };
+    text.split_inclusive(is_end).map(unmask).collect()
 }
 
 /// The data of `EverShop` without generated ids.
@@ -142,6 +165,24 @@ mod tests {
         assert_eq!(cookie("XSRF-TOKEN=\"a&b\"").as_deref(), Some("XSRF-TOKEN"));
         for other in ["shop_csrf=other", "shop_csrf=", "shop_csrf=visible", "session=a&b"] {
             assert_eq!(cookie(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn masked_tokens_of_one_secret_are_equal() {
+        // From Django 5: two tokens of one cookie, and one of another.
+        let [one, again, other] = [
+            "9r3g3ZlSSDntSVjQYaewnDeydzmjGxfW9s5j74rZ0MxE48x5erwPHYAVBYMK80Jr",
+            "BB1JdYZqSB3WOQFOJQ7H2sRkaorZZMN8BC3Mh35x0Kd703T3Z7p0mNdHyNRqrfhD",
+            "eqBFpRSxK5vFzeY66BsOM5fUQq6LqBzM4htyjMOuI4FQLrclmSK76qBhePwcS43h",
+        ];
+        let pages =
+            ["<body hx-headers='{\"X-CSRFToken\": \"@\"}'>", "<script>let csrf = '@';</script>", "<meta content=@>"];
+        for page in pages {
+            let split = |token: &str, csrf_tokens| split(&page.replace('@', token), csrf_tokens);
+            assert_eq!(split(one, CsrfTokens::Covered), split(again, CsrfTokens::Covered), "{page}");
+            assert_ne!(split(one, CsrfTokens::Covered), split(other, CsrfTokens::Covered), "{page}");
+            assert_ne!(split(one, CsrfTokens::Personal), split(again, CsrfTokens::Personal), "{page}");
         }
     }
 
