@@ -11,7 +11,7 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
-    negotiation::{ChoiceAddresses, chosen_cookies, is_choice},
+    negotiation::{ChoiceAddresses, chosen_cookies, is_choice, other_homes},
     pieces::Pieces,
     robots::Robots,
     shop::{NoPage, Page, Shop, is_trouble, redirect},
@@ -72,6 +72,9 @@ impl Crawl<'_> {
         frontier.take(&home);
         let mut sample = Sample::default();
         self.read(&home, &page, &mut frontier, &mut sample);
+        for url in other_homes(self.shop, &home).await.into_iter().filter(|url| self.robots.allows(url)) {
+            frontier.add(url, self.rules);
+        }
         let (mut failures, mut requests) = (0, 1);
         // Some links are no pages, so that there are more requests than pages.
         while sample.pages.len() < limit

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     render::set_cookie_pairs,
-    shop::{Page, Shop},
+    shop::{Page, Shop, redirect},
     tokens::{attribute, start_tags},
 };
 
@@ -189,6 +189,26 @@ fn language_of_redirect(page: &Page) -> Option<String> {
     let target = Url::parse("http://shop.invalid").ok()?.join(target).ok()?;
     let language = target.path_segments()?.next().map(primary)?;
     is_language(&language).then_some(language)
+}
+
+/// The home pages of the other languages, to which the shop redirects visitors by `Accept-Language`. `home` has its language in the
+/// path. Pages need not link them: in Django, a form selects the language.
+pub async fn other_homes(shop: &Shop, home: &Url) -> Vec<Url> {
+    let language = |url: &Url| url.path_segments()?.next().map(primary).filter(|language| is_language(language));
+    let (Some(own), Ok(root)) = (language(home), home.join("/")) else { return Vec::new() };
+    let (mut known, mut homes) = (vec![own], Vec::new());
+    while known.len() < MAX_LANGUAGES {
+        let asked: Vec<_> = LANGUAGES.into_iter().filter(|language| !known.contains(&primary(language))).collect();
+        let Some(page) = get(shop, &root, &header::ACCEPT_LANGUAGE, &asked.join(",")).await else { break };
+        let target = redirect(page.status, &page.headers, &root).filter(|target| target.origin() == root.origin());
+        let Some((target, found)) = target.and_then(|target| Some((target.clone(), language(&target)?))) else { break };
+        if known.contains(&found) {
+            break;
+        }
+        known.push(found);
+        homes.push(target);
+    }
+    homes
 }
 
 /// The languages of the page's translations (`hreflang`), without their regions.

@@ -19,7 +19,7 @@ use http::{HeaderName, header};
 use self::choices::Choice;
 pub use self::{
     choices::{ChosenCookie, chosen_cookies, is_choice},
-    languages::is_language,
+    languages::{is_language, other_homes},
     session_choices::{ChoiceAddresses, of_forms, of_links},
 };
 use super::{advice::Rule, examine::Examined, shop::Shop};

@@ -51,6 +51,25 @@ fn pages_that_differ_although_no_vary_says_so_are_kept_apart() {
     assert!(report["notes"].to_string().contains("no Vary names it"), "{report:#}");
 }
 
+/// As Django's `i18n_patterns`: the path has the language, and a form selects it.
+#[test]
+fn the_pages_of_languages_that_no_page_links_are_examined() {
+    let shop = |asked: &Asked| {
+        let language = if asked.header("accept-language").starts_with("de") { "de" } else { "en" };
+        let language = asked.path.split('/').nth(1).filter(|own| ["en", "de"].contains(own)).unwrap_or(language);
+        match asked.path.as_str() {
+            "/" => Reply::status(302).with("location", &format!("/{language}/")).with("vary", "Accept-Language"),
+            "/robots.txt" => Reply::status(404),
+            _ => Reply::html(format!(
+                "<html lang={language}><a href='/{language}/book/1'>1</a><a href='/{language}/book/2'>2</a>"
+            )),
+        }
+    };
+    let report = Shop::start(shop).examine(&[]);
+    assert_eq!(report["vars"]["ITEM_ROUTES"], "/de/book/{item}, /en/book/{item}", "{report:#}");
+    assert_eq!(report["vars"]["PATHS_SHARED"], "+ /de/, /en/", "{report:#}");
+}
+
 #[test]
 fn the_languages_of_a_shop_that_redirects_its_home_page_are_found() {
     let report = Shop::start(|asked: &Asked| {
