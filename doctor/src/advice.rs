@@ -9,7 +9,7 @@ use edgefront::{
 };
 use serde::Serialize;
 
-use super::{cookies, login, parameters};
+use super::{cookies, login, negotiation, parameters};
 
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -97,6 +97,8 @@ const FORBIDDEN_RISK: &str = "the shop forbids caches to store these pages, and 
     without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, and the same page in every country.";
 const KEPT_RISK: &str = "a visitor can have a page stored for each value of this parameter, until other pages make room in \
     PAGE_TOTAL_BYTES.";
+const LISTED_RISK: &str =
+    "none beyond that of the other rules: only pages with this value of the parameter are shared.";
 /// The risk of `WRITES_PERSONAL`.
 pub const WRITE_RISK: &str =
     "a write that changes the page for everybody, such as a review, shows there after PAGE_TTL.";
@@ -149,10 +151,10 @@ pub fn advise(page: &Refused) -> Advice {
             "The shop lets no cache answer in its place. If these pages are the same for all visitors, let the shop \
              send Cache-Control: public, s-maxage=300.",
         ),
-        Reason::Parameters => no_rule(
+        Reason::Parameters => keep_parameters(page).unwrap_or_else(|| no_rule(
             "Add parameters that do not change the page to QUERY_IGNORED. Risk: if one does change the page, visitors \
              get a page for another value.",
-        ),
+        )),
         Reason::Dynamic => no_rule("The parameter _ asks for a page of one request."),
         Reason::Spelling => {
             no_rule("Visitors get the stored page if another address stores it. Link the canonical address.")
@@ -187,7 +189,7 @@ fn name_items(page: &Refused) -> Advice {
         return Advice::Personal(text, rule);
     }
     if let Some(rule) = item_parameter(page) {
-        return Advice::Rules(vec![rule]);
+        return Advice::Rules(std::iter::once(rule).chain(kept_parameters(page).unwrap_or_default()).collect());
     }
     let path = page.kind.trim_end_matches('/');
     let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
@@ -209,22 +211,35 @@ fn share_path(page: &Refused, risk: &'static str, otherwise: &str) -> Advice {
     if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
         return Advice::Personal(text, rule);
     }
-    let of_item = item_parameter(page);
-    let kept = parameters::kept(page.kind, &page.config.urls.items).or_else(|| of_item.as_ref().map(|_| Vec::new()));
-    match path_pattern(page.kind).zip(kept).filter(|_| page.renders != Renders::Different) {
+    let kept = kept_parameters(page).filter(|_| page.renders != Renders::Different);
+    match path_pattern(page.kind).zip(kept) {
         Some((value, kept)) => {
-            let kept =
-                kept.into_iter().map(|name| Rule { variable: "QUERY_KEPT", value: name.to_owned(), risk: KEPT_RISK });
             let path = Rule { variable: "PATHS_SHARED", value, risk };
-            Advice::Rules(std::iter::once(path).chain(kept).chain(of_item).collect())
+            Advice::Rules(std::iter::once(path).chain(kept).chain(item_parameter(page)).collect())
         }
         None => Advice::Declare(otherwise.to_owned()),
     }
 }
 
+/// The rules for pages of items with more parameters than that of the item. None if one of them could have any value.
+fn keep_parameters(page: &Refused) -> Option<Advice> {
+    let kept = kept_parameters(page).filter(|kept| kept.iter().any(|rule| rule.value.contains('=')));
+    kept.filter(|_| page.renders != Renders::Different).map(Advice::Rules)
+}
+
+/// The rules for the kind's parameters. None if one of them could have any value.
+fn kept_parameters(page: &Refused) -> Option<Vec<Rule>> {
+    let kept = parameters::kept(page.kind, &page.config.urls)?;
+    let rule = |name: &str| {
+        let risk = if name.contains('=') { LISTED_RISK } else { KEPT_RISK };
+        Rule { variable: "QUERY_KEPT", value: name.to_owned(), risk }
+    };
+    Some(kept.into_iter().map(rule).collect())
+}
+
 /// The rule for items that a query parameter names.
 fn item_parameter(page: &Refused) -> Option<Rule> {
-    let value = parameters::item_route(page.kind, &page.config.urls.items).filter(|_| page.may_be_item)?;
+    let value = parameters::item_route(page.kind, &page.config.urls).filter(|_| page.may_be_item)?;
     Some(Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK })
 }
 
@@ -252,11 +267,13 @@ pub fn has_personal_name(path: &str) -> bool {
     login::is_login(path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment))
 }
 
-/// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page, or is no
-/// valid pattern: a path may be too long.
+/// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page, also of
+/// one language, or is no valid pattern: a path may be too long.
 pub fn path_pattern(kind: &str) -> Option<String> {
     let path = kind.split('?').next()?.replace("{item}", "*");
-    (!path.starts_with("/*") && PathPatterns::parse(&path).is_ok()).then_some(path)
+    let before = path.split_once("/*").map(|(before, _)| before);
+    let is_all = |before: &str| before.is_empty() || before.strip_prefix('/').is_some_and(negotiation::is_language);
+    (!before.is_some_and(is_all) && PathPatterns::parse(&path).is_ok()).then_some(path)
 }
 
 #[cfg(test)]
@@ -331,6 +348,12 @@ mod tests {
         let route = "ITEM_ROUTES /book?id={item}".to_owned();
         assert_eq!(rules(Reason::NoItem, "/book?id", &[]), Ok(vec![route.clone()]));
         assert_eq!(rules(Reason::NoStore, "/book?id", &[]), Ok(vec!["PATHS_SHARED /book".to_owned(), route]));
+        let item = "/i?id&route=book".to_owned();
+        let expected = ["ITEM_ROUTES /i?id={item}", "QUERY_KEPT route=book"].map(str::to_owned).to_vec();
+        assert_eq!(rules(Reason::NoItem, &item, &[]), Ok(expected));
+        let kept = Ok(vec!["QUERY_KEPT route=book".to_owned()]);
+        assert_eq!(rules(Reason::Parameters, &item, &[]), kept);
+        assert!(rules(Reason::Parameters, "/i?id&route=cart", &[]).is_err());
         let list = rules(Reason::NoItem, "/books?page&sort", &[]).unwrap();
         assert_eq!(list, ["PATHS_SHARED /books", "QUERY_KEPT page", "QUERY_KEPT sort"]);
     }
@@ -350,6 +373,13 @@ mod tests {
             ("/books/cart-wheel", Equal, None),
         ] {
             assert_eq!(path(kind, renders).as_deref(), expected, "{kind} {renders:?}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_a_kind_never_covers_the_site_or_a_language() {
+        for (kind, expected) in [("/*", None), ("/en/*", None), ("/de-at/*/", None), ("/dp/*?x", Some("/dp/*"))] {
+            assert_eq!(path_pattern(kind).as_deref(), expected, "{kind}");
         }
     }
 

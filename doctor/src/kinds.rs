@@ -1,6 +1,7 @@
 //! Kinds of pages: addresses with the same path pattern.
 //!
-//! A segment of a path becomes `*` if it looks like one of many: it contains a digit, or it has many siblings. Siblings
+//! A segment of a path becomes `*` if it looks like one of many: it contains a digit, or it has many siblings. At the top of the site,
+//! a number before a name does not count. Siblings
 //! that have pages below them count apart from those that have none. A segment without a digit keeps its name if most pages of the
 //! level above have it, such as `reviews` of each product, or if it names pages of one visitor, such as `cart`.
 
@@ -9,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use edgefront::{config::rules::UrlRules, page_cache::PageKey};
 use url::Url;
 
-use super::advice;
+use super::{advice, parameters};
 
 /// Minimum number of siblings that makes a segment one of many.
 const MANY: usize = 6;
@@ -24,7 +25,8 @@ const MANY_AT_TOP: usize = 24;
 pub struct Shape {
     /// The path without its first slash. The item's segment is `{item}`.
     segments: Vec<String>,
-    /// The names of the query parameters that are part of the page's key.
+    /// The names of the query parameters that are part of the page's key, with the value if it [names the
+    /// kind](parameters::is_of_kind).
     parameters: Vec<String>,
 }
 
@@ -37,7 +39,13 @@ impl Shape {
         let item = key.as_ref().and_then(|key| key.item()).map(ToString::to_string);
         let named = |text: &str| if item.as_deref() == Some(text) { "{item}".to_owned() } else { text.to_owned() };
         let parameter = |(name, value): (std::borrow::Cow<str>, std::borrow::Cow<str>)| {
-            if item.as_deref() == Some(&*value) { format!("{name}={{item}}") } else { name.into_owned() }
+            if item.as_deref() == Some(&*value) {
+                format!("{name}={{item}}")
+            } else if parameters::is_of_kind(&name, &value, &rules.query) {
+                format!("{name}={value}")
+            } else {
+                name.into_owned()
+            }
         };
         let mut parameters: Vec<_> = url.query_pairs().map(parameter).collect();
         parameters.sort();
@@ -79,7 +87,10 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
                 siblings.get(&(pattern.clone(), shape.is_last(depth))).is_some_and(|siblings| siblings.len() >= many)
             };
             let is_literal = segment.is_empty() || segment == "{item}";
-            let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit());
+            // At the top, the name of a category may begin with its number, as in `/3-mugs` of PrestaShop.
+            let is_numbered = segment.starts_with(|first: char| first.is_ascii_digit())
+                && segment.contains(|letter: char| letter.is_ascii_alphabetic());
+            let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit()) && !(is_top && is_numbered);
             let has_most_parents = || parents.get(pattern).is_some_and(|parents| parents.have_mostly(segment));
             let is_name = || has_most_parents() || advice::has_personal_name(segment);
             let is_variable = !is_literal && (has_digit || is_one_of_many() && !is_name());
@@ -146,15 +157,26 @@ mod tests {
     #[test]
     fn pages_of_the_same_form_are_one_kind() {
         let words = ["red", "green", "blue", "black", "white", "grey", "pink"];
-        let mut paths: Vec<_> =
-            ["/", "/about/", "/cart", "/search?q=mug", "/search?q=cup&page=2", "/product/a", "/product/b"]
-                .map(str::to_owned)
-                .into();
+        let mut paths: Vec<_> = [
+            "/",
+            "/?route=a/list&path=1",
+            "/?route=a/item&id=2",
+            "/about/",
+            "/cart",
+            "/search?q=mug",
+            "/search?q=cup&page=2",
+            "/product/a",
+            "/product/b",
+        ]
+        .map(str::to_owned)
+        .into();
         paths.extend(words.map(|word| format!("/shoes/{word}/")));
         paths.extend(words.map(|word| format!("/shoes/{word}/sizes/")));
         paths.extend((0..3).map(|number| format!("/blog/post-{number}.html")));
         let expected = [
             "/",
+            "/?id&route=a/item",
+            "/?path&route=a/list",
             "/about/",
             "/blog/*",
             "/cart",
@@ -185,6 +207,9 @@ mod tests {
         let words = ["chairs", "tables", "lamps", "beds", "rugs", "about", "login", "cart"];
         let paths: Vec<_> = words.iter().flat_map(|word| [format!("/{word}"), format!("/en/{word}")]).collect();
         assert_eq!(kinds(&paths).len(), paths.len());
+        let categories: Vec<_> = ["/3-mugs", "/4-plates", "/en/3-mugs", "/en/4-plates"].map(str::to_owned).into();
+        assert_eq!(kinds(&categories), categories);
+        assert_eq!(kinds(&["/17".to_owned(), "/18".to_owned(), "/3-mugs/17-red.html".to_owned()]), ["/*", "/3-mugs/*"]);
         let below = words.map(|word| format!("/shop/{word}"));
         assert_eq!(kinds(&below), ["/shop/*", "/shop/cart", "/shop/login"]);
     }

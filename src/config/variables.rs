@@ -118,8 +118,9 @@ variables! {
     CHOICES = text("", "paths and query parameters separated by commas, such as /language/*, ?lang, ?route=common/language");
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);
-    /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them.
-    QUERY_KEPT = text("", NAMES);
+    /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them. An entry with a
+    /// value, such as `route=product/category`, allows the parameter with this value only. Pages of items may have it, too.
+    QUERY_KEPT = text("", "names or name=value, separated by commas, in which * stands for any characters");
 
     /// Largest number of live sessions. Beyond it, the least recently used sessions end.
     SESSION_LIMIT = number!("10000000", "sessions", 1);

@@ -47,3 +47,32 @@ fn products_that_the_shop_forbids_to_store_are_shared_with_their_parameter() {
     let shared = report["vars"]["PATHS_SHARED"].as_str().unwrap();
     assert!(shared.contains("/book.php") && !shared.contains("search") && !shared.contains("invoice"), "{shared}");
 }
+
+#[test]
+fn pages_with_one_path_are_told_apart_by_a_parameter() {
+    let shop = |asked: &Asked| {
+        let links = (0..8)
+            .map(|number| format!("<a href='/index.php?main_page=product_info&amp;products_id={number}'>Mug</a>"));
+        let lists = "<a href='/index.php?main_page=index&amp;cPath=1'>A</a><a href='/index.php?main_page=index&amp;cPath=2_3'>B</a>";
+        let others = "<a href='/index.php?main_page=contact_us'>C</a><a href='/index.php?main_page=search&amp;keyword=mug'>D</a>";
+        let personal =
+            "<a href='/index.php?main_page=shopping_cart'>Cart</a><a href='/index.php?main_page=login'>Login</a>";
+        let cookie = format!("zenid=0a1b2c3d4e5f{:014}; path=/", asked.number);
+        Reply::html(format!("{}{lists}{others}{personal}", links.collect::<String>())).with("set-cookie", &cookie)
+    };
+    let report = Shop::start(shop).examine(&[]);
+    let vars = &report["vars"];
+    assert_eq!(vars["ITEM_ROUTES"], "/index.php?products_id={item}", "{report:#}");
+    assert_eq!(vars["PATHS_SHARED"], "+ /, /index.php", "{report:#}");
+    let kept = vars["QUERY_KEPT"].as_str().unwrap();
+    assert_eq!(kept, "+ cPath, main_page=index, main_page=contact_us, main_page=product_info", "{report:#}");
+    for (kind, expected) in [
+        ("/index.php?main_page=product_info&products_id", 1.0),
+        ("/index.php?cPath&main_page=index", 1.0),
+        ("/index.php?main_page=shopping_cart", 0.0),
+        ("/index.php?main_page=login", 0.0),
+    ] {
+        let kind = super::support::kind(&report, kind);
+        assert_eq!(kind["hit_ratio_with_rules"], json!(expected), "{kind:#}");
+    }
+}

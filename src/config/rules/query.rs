@@ -1,5 +1,7 @@
 //! Query parameters that are not part of a page's key.
 
+use std::fmt;
+
 use super::patterns::Patterns;
 use crate::config::presets::Preset;
 
@@ -10,6 +12,15 @@ pub struct QueryRules {
     pub ignored: Patterns,
     /// `QUERY_KEPT`: exceptions from `QUERY_IGNORED`.
     pub kept: Patterns,
+    /// The entries of `QUERY_KEPT` with values, such as `route=product/product`.
+    pub listed: Vec<ListedParameter>,
+}
+
+/// A parameter that pages may have with one of these values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedParameter {
+    pub name: String,
+    pub values: Patterns,
 }
 
 impl QueryRules {
@@ -18,13 +29,44 @@ impl QueryRules {
     pub fn is_part_of_key(&self, name: &str) -> bool {
         !self.ignored.contains(name) || self.kept.contains(name)
     }
+
+    /// Returns whether `QUERY_KEPT` lists this value of the parameter. Listed values are few, so popularity may admit such a page.
+    #[must_use]
+    pub fn is_listed(&self, name: &str, value: &str) -> bool {
+        self.listed.iter().any(|own| own.name == name && own.values.contains(value))
+    }
+
+    /// Parses `QUERY_KEPT`.
+    ///
+    /// # Errors
+    /// The problem, as the end of a sentence that begins with the variable's name.
+    pub fn parse_kept(text: &str) -> Result<(Patterns, Vec<ListedParameter>), String> {
+        let mut names = String::new();
+        let mut listed = Vec::new();
+        for entry in text.split(',') {
+            match entry.trim().split_once('=') {
+                Some((name, values)) => {
+                    let values = Patterns::parse(&values.replace('|', ","))?;
+                    listed.push(ListedParameter { name: name.to_owned(), values });
+                }
+                None => names = format!("{names},{entry}"),
+            }
+        }
+        Ok((Patterns::parse(&names)?, listed))
+    }
+}
+
+impl fmt::Display for ListedParameter {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}={}", self.name, self.values.names().collect::<Vec<_>>().join("|"))
+    }
 }
 
 impl Default for QueryRules {
     fn default() -> Self {
         let default = Preset::DEFAULT.get("QUERY_IGNORED").unwrap_or_default();
         // The default is valid; a test parses it.
-        Self { ignored: Patterns::parse(default).unwrap_or_default(), kept: Patterns::default() }
+        Self { ignored: Patterns::parse(default).unwrap_or_default(), kept: Patterns::default(), listed: Vec::new() }
     }
 }
 
@@ -38,5 +80,26 @@ mod tests {
         for (name, expected) in [("color", true), ("utm_medium", false), ("utm_source", true), ("gclid", false)] {
             assert_eq!(rules.is_part_of_key(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_parameter_can_be_kept_with_some_values_only() {
+        let (kept, listed) =
+            QueryRules::parse_kept("page, route=product/product|product/category, lang=en, route=common/*").unwrap();
+        let rules = QueryRules { kept, listed, ..QueryRules::default() };
+        for (name, value, expected) in [
+            ("route", "product/product", true),
+            ("route", "product/category", true),
+            ("route", "common/home", true),
+            ("route", "checkout/cart", false),
+            ("route", "", false),
+            ("lang", "product/product", false),
+            ("page", "2", false),
+        ] {
+            assert_eq!(rules.is_listed(name, value), expected, "{name}={value}");
+        }
+        assert!(rules.kept.contains("page") && !rules.kept.contains("route"));
+        assert_eq!(rules.listed[0].to_string(), "route=product/product|product/category");
+        assert!(QueryRules::parse_kept("route=*").is_err() && QueryRules::parse_kept("a b").is_err());
     }
 }

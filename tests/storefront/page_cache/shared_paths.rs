@@ -15,11 +15,12 @@ use crate::{
 scenarios! {
     &[
         ("PAGE_MEMORY", "0"),
-        ("PATHS_SHARED", "/, /shoes/*, /products/*"),
+        ("PATHS_SHARED", "/, /shoes/*, /products/*, /index.php"),
         ("PATHS_PERSONAL", "/shoes/wishlist"),
         ("COOKIES_PERSONAL", "account"),
-        ("COOKIES_DROPPED", "PHPSESSID@/shoes/*"),
-        ("QUERY_KEPT", "page"),
+        ("COOKIES_DROPPED", "PHPSESSID@/shoes/*, PHPSESSID@/index.php"),
+        ("ITEM_ROUTES", "/index.php?id={item}"),
+        ("QUERY_KEPT", "page, route=product|list, path"),
     ];
     a_page_that_the_origin_forbids_to_store_is_shared,
     pages_without_an_item_are_shared,
@@ -28,6 +29,7 @@ scenarios! {
     a_visitors_own_response_leads_to_a_shared_page,
     visits_that_no_shared_page_can_answer_cost_one_request_each,
     other_paths_and_parameters_are_not_shared,
+    a_parameter_that_names_the_kind_of_page_is_shared_with_listed_values_only,
     an_error_and_a_cookie_are_not_stored,
     an_event_stream_passes_at_once_and_is_not_rendered_again,
     an_explanation_names_the_rule,
@@ -120,6 +122,25 @@ async fn other_paths_and_parameters_are_not_shared(shop: &Shop) {
     }
 }
 
+async fn a_parameter_that_names_the_kind_of_page_is_shared_with_listed_values_only(shop: &Shop) {
+    shop.origin.answer_with(php);
+    for path in ["/index.php", "/index.php?route=list&path=1_2", "/index.php?route=product&id=40"] {
+        assert_eq!(status(shop, path, &[]).await, "fwd=uri-miss; stored", "{path}");
+        assert!(status(shop, path, &[]).await.starts_with("hit"), "{path}");
+    }
+    for path in
+        ["route=cart", "route=cart&id=40", "route=list&route=cart", "route=list&route[]=cart", "route%3Dlist=cart"]
+    {
+        for _ in 0..2 {
+            let answer = shop.request(Method::GET, &format!("/index.php?{path}")).send().await.unwrap();
+            assert!(!cache_status(&answer).contains("hit") && answer.headers().contains_key("set-cookie"), "{path}");
+        }
+    }
+    service(shop, Method::POST, "/purge", Some(&json!({ "items": ["40"] }))).await;
+    assert_eq!(status(shop, "/index.php?route=product&id=40", &[]).await, "fwd=uri-miss; stored");
+    assert!(status(shop, "/index.php?route=list&path=1_2", &[]).await.starts_with("hit"));
+}
+
 async fn an_error_and_a_cookie_are_not_stored(shop: &Shop) {
     shop.origin.answer_with(|asked| match asked.path.as_str() {
         "/shoes/gone" => Reply::status(404),
@@ -150,5 +171,6 @@ async fn an_explanation_names_the_rule(shop: &Shop) {
     shop.origin.answer_with(php);
     let explained = service(shop, Method::GET, "/cache?url=/shoes/red", None).await.json;
     assert_eq!((&explained["cacheable"], &explained["why"]), (&json!(true), &json!("absent")), "{explained}");
-    assert_eq!(explained["rules"]["paths_shared"], json!(["/", "/shoes/*", "/products/*"]));
+    assert_eq!(explained["rules"]["paths_shared"], json!(["/", "/shoes/*", "/products/*", "/index.php"]));
+    assert_eq!(explained["rules"]["query_kept"], json!(["page", "path", "route=product|list"]));
 }
