@@ -97,12 +97,15 @@ fn is_of_visitor(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use edgefront::config::{item_routes::ItemRoutes, rules::QueryRules};
+    use edgefront::config::{
+        item_routes::ItemRoutes,
+        rules::{ListedParameter, QueryRules},
+    };
 
     use super::*;
 
     fn rules(routes: &str) -> UrlRules {
-        let (kept, listed) = QueryRules::parse_kept("language=en-gb").unwrap();
+        let (kept, listed) = ListedParameter::parse_list("language=en-gb").unwrap();
         let query = QueryRules { kept, listed, ..QueryRules::default() };
         UrlRules { items: ItemRoutes::parse(routes).unwrap(), query, ..UrlRules::default() }
     }

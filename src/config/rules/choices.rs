@@ -2,20 +2,15 @@
 
 use url::form_urlencoded;
 
-use super::{PathPatterns, Patterns};
+use super::{ListedParameter, PathPatterns, Patterns};
 
 /// Paths, and query parameters with any value or with a certain one, such as `/language/*, ?lang, ?route=common/language/*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
     paths: PathPatterns,
-    parameters: Vec<Parameter>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Parameter {
-    name: Patterns,
-    /// None: any value.
-    value: Option<Patterns>,
+    /// The parameters with any value.
+    parameters: Patterns,
+    listed: Vec<ListedParameter>,
 }
 
 impl Choices {
@@ -26,43 +21,29 @@ impl Choices {
     pub fn parse(text: &str) -> Result<Self, String> {
         let entries = || text.split(',').map(str::trim);
         let paths: Vec<_> = entries().filter(|entry| !entry.starts_with('?')).collect();
-        let parameters = entries().filter_map(|entry| entry.strip_prefix('?')).map(Parameter::parse);
-        Ok(Self { paths: PathPatterns::parse(&paths.join(","))?, parameters: parameters.collect::<Result<_, _>>()? })
+        let parameters: Vec<_> = entries().filter_map(|entry| entry.strip_prefix('?')).collect();
+        if parameters.contains(&"") {
+            return Err("has ? without the name of a parameter, such as ?lang".to_owned());
+        }
+        let (parameters, listed) = ListedParameter::parse_list(&parameters.join(","))?;
+        Ok(Self { paths: PathPatterns::parse(&paths.join(","))?, parameters, listed })
     }
 
     /// Returns whether a request to this path and query makes a choice.
     #[must_use]
     pub fn contains(&self, path: &str, query: Option<&str>) -> bool {
-        let pairs = || query.into_iter().flat_map(|query| form_urlencoded::parse(query.as_bytes()));
-        self.paths.contains(path)
-            || self.parameters.iter().any(|rule| pairs().any(|(name, value)| rule.contains(&name, &value)))
+        let query = query.filter(|_| !self.parameters.is_empty() || !self.listed.is_empty());
+        let mut pairs = query.into_iter().flat_map(|query| form_urlencoded::parse(query.as_bytes()));
+        let chooses = |name: &str, value: &str| {
+            self.parameters.contains(name) || self.listed.iter().any(|own| own.contains(name, value))
+        };
+        self.paths.contains(path) || pairs.any(|(name, value)| chooses(&name, &value))
     }
 
     /// The entries as they were configured.
     pub fn names(&self) -> impl Iterator<Item = String> {
-        self.paths.names().chain(self.parameters.iter().map(Parameter::to_text))
-    }
-}
-
-impl Parameter {
-    /// Parses `lang` or `route=common/language/*`.
-    fn parse(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        if name.is_empty() || value == Some("") {
-            return Err(format!(
-                "has \"?{text}\": name a parameter, or one with a value, such as ?lang or ?route=language/*"
-            ));
-        }
-        Ok(Self { name: Patterns::parse(name)?, value: value.map(Patterns::parse).transpose()? })
-    }
-
-    fn contains(&self, name: &str, value: &str) -> bool {
-        self.name.contains(name) && self.value.as_ref().is_none_or(|values| values.contains(value))
-    }
-
-    fn to_text(&self) -> String {
-        let value = self.value.iter().flat_map(Patterns::names).map(|value| format!("={value}"));
-        ["?".to_owned()].into_iter().chain(self.name.names()).chain(value).collect()
+        let parameters = self.parameters.names().chain(self.listed.iter().map(ToString::to_string));
+        self.paths.names().chain(parameters.map(|parameter| format!("?{parameter}")))
     }
 }
 

@@ -33,26 +33,39 @@ impl QueryRules {
     /// Returns whether `QUERY_KEPT` lists this value of the parameter. Listed values are few, so popularity may admit such a page.
     #[must_use]
     pub fn is_listed(&self, name: &str, value: &str) -> bool {
-        self.listed.iter().any(|own| own.name == name && own.values.contains(value))
+        self.listed.iter().any(|own| own.contains(name, value))
     }
+}
 
-    /// Parses `QUERY_KEPT`.
+impl ListedParameter {
+    /// Parses a list such as `page, route=product/product|product/category`: names with any value, and names with certain ones.
     ///
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
-    pub fn parse_kept(text: &str) -> Result<(Patterns, Vec<ListedParameter>), String> {
+    pub fn parse_list(text: &str) -> Result<(Patterns, Vec<Self>), String> {
         let mut names = String::new();
         let mut listed = Vec::new();
-        for entry in text.split(',') {
-            match entry.trim().split_once('=') {
-                Some((name, values)) => {
+        for entry in text.split(',').map(str::trim) {
+            match entry.split_once('=') {
+                Some((name, values)) if !name.is_empty() && !values.is_empty() => {
                     let values = Patterns::parse(&values.replace('|', ","))?;
-                    listed.push(ListedParameter { name: name.to_owned(), values });
+                    listed.push(Self { name: name.to_owned(), values });
+                }
+                Some(_) => {
+                    return Err(format!(
+                        "has {entry:?}: name a parameter and its values, such as route=product/product"
+                    ));
                 }
                 None => names = format!("{names},{entry}"),
             }
         }
         Ok((Patterns::parse(&names)?, listed))
+    }
+
+    /// Returns whether the entry lists this value of this parameter.
+    #[must_use]
+    pub fn contains(&self, name: &str, value: &str) -> bool {
+        self.name == name && self.values.contains(value)
     }
 }
 
@@ -85,7 +98,8 @@ mod tests {
     #[test]
     fn a_parameter_can_be_kept_with_some_values_only() {
         let (kept, listed) =
-            QueryRules::parse_kept("page, route=product/product|product/category, lang=en, route=common/*").unwrap();
+            ListedParameter::parse_list("page, route=product/product|product/category, lang=en, route=common/*")
+                .unwrap();
         let rules = QueryRules { kept, listed, ..QueryRules::default() };
         for (name, value, expected) in [
             ("route", "product/product", true),
@@ -100,6 +114,8 @@ mod tests {
         }
         assert!(rules.kept.contains("page") && !rules.kept.contains("route"));
         assert_eq!(rules.listed[0].to_string(), "route=product/product|product/category");
-        assert!(QueryRules::parse_kept("route=*").is_err() && QueryRules::parse_kept("a b").is_err());
+        for text in ["route=*", "a b", "route=", "=a"] {
+            assert!(ListedParameter::parse_list(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::rules::PathPatterns;
+use crate::config::rules::{ListedParameter, PathPatterns};
 
 fn rules() -> UrlRules {
-    let (kept, listed) = QueryRules::parse_kept("page, f[], route=a/product|a/list").unwrap();
+    let (kept, listed) = ListedParameter::parse_list("page, f[], route=a/product|a/list").unwrap();
     UrlRules {
         items: ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap(),
         personal_paths: PathPatterns::parse("/admin/*, /checkout").unwrap(),
