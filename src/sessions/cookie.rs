@@ -49,7 +49,7 @@ pub const fn changed() -> HeaderValue {
 /// Returns whether the visitor changed something within [`CHANGED_FOR`].
 #[must_use]
 pub fn has_changed(headers: &HeaderMap) -> bool {
-    cookies(headers).any(|cookie| name(cookie) == CHANGED.as_bytes())
+    has(headers, CHANGED)
 }
 
 /// The `Set-Cookie` beside a choice by the visitor (`CHOICES`). It lasts for a year, because the shop's session may last as long. It
@@ -62,7 +62,11 @@ pub const fn chosen() -> HeaderValue {
 /// Returns whether the visitor has made a choice.
 #[must_use]
 pub fn has_chosen(headers: &HeaderMap) -> bool {
-    cookies(headers).any(|cookie| name(cookie) == CHOICE.as_bytes())
+    has(headers, CHOICE)
+}
+
+fn has(headers: &HeaderMap, wanted: &str) -> bool {
+    cookies(headers).any(|cookie| name(cookie) == wanted.as_bytes())
 }
 
 /// The attributes of every `Set-Cookie`, after `Max-Age`.
@@ -95,7 +99,7 @@ pub fn of_origin(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
 
 /// Returns whether a cookie of this name is edgefront's own.
 fn is_own(name: &[u8]) -> bool {
-    is_session(name) || name == CHANGED.as_bytes() || name == CHOICE.as_bytes() || is_sync(name)
+    is_session(name) || [CHANGED, CHOICE].iter().any(|own| name == own.as_bytes()) || is_sync(name)
 }
 
 pub(super) fn is_sync(name: &[u8]) -> bool {

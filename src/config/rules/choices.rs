@@ -32,18 +32,22 @@ impl Choices {
     /// Returns whether a request to this path and query makes a choice.
     #[must_use]
     pub fn contains(&self, path: &str, query: Option<&str>) -> bool {
-        let query = query.filter(|_| !self.parameters.is_empty() || !self.listed.is_empty());
-        let mut pairs = query.into_iter().flat_map(|query| form_urlencoded::parse(query.as_bytes()));
         let chooses = |name: &str, value: &str| {
             self.parameters.contains(name) || self.listed.iter().any(|own| own.contains(name, value))
         };
-        self.paths.contains(path) || pairs.any(|(name, value)| chooses(&name, &value))
+        let has_parameters = !self.parameters.is_empty() || !self.listed.is_empty();
+        let query = query.filter(|_| has_parameters).unwrap_or_default();
+        self.paths.contains(path)
+            || form_urlencoded::parse(query.as_bytes()).any(|(name, value)| chooses(&name, &value))
     }
 
     /// The entries as they were configured.
-    pub fn names(&self) -> impl Iterator<Item = String> {
-        let parameters = self.parameters.names().chain(self.listed.iter().map(ToString::to_string));
-        self.paths.names().chain(parameters.map(|parameter| format!("?{parameter}")))
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.paths.names().collect();
+        names.extend(self.parameters.names().map(|name| format!("?{name}")));
+        names.extend(self.listed.iter().map(|listed| format!("?{listed}")));
+        names
     }
 }
 
@@ -72,10 +76,7 @@ mod tests {
         ] {
             assert!(!choices.contains(path, query), "{path} {query:?}");
         }
-        assert_eq!(
-            choices.names().collect::<Vec<_>>(),
-            ["/language/*", "/currency", "?lang", "?route=common/language/*"]
-        );
+        assert_eq!(choices.names(), ["/language/*", "/currency", "?lang", "?route=common/language/*"]);
         assert!(!Choices::default().contains("/", Some("lang=de")));
     }
 

@@ -89,7 +89,7 @@ impl ExplainedRules {
             paths_personal: urls.personal_paths.names().collect(),
             paths_shared: urls.shared_paths.names().collect(),
             writes_personal: urls.personal_writes.names().collect(),
-            choices: urls.choices.names().collect(),
+            choices: urls.choices.names(),
             query_ignored: urls.query.ignored.names().collect(),
             query_kept: urls.query.kept.names().chain(urls.query.listed.iter().map(ToString::to_string)).collect(),
         }
