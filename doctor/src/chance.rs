@@ -45,9 +45,8 @@ impl Examiner<'_> {
         Some((first, differences))
     }
 
-    /// The differences between two renders that no visitor sees, such as a time or the id of a request in a script, and that
-    /// also change if the same visitor asks again: so they belong to the request, and not to the visitor. None as for
-    /// [`Examiner::examine`].
+    /// Invisible differences between two renders that also change between two requests of one visitor, such as a time or the id of
+    /// a request in a script. None as for [`Examiner::examine`].
     pub async fn noise_of_requests(
         &self,
         first: &SharedRender,
@@ -63,7 +62,7 @@ impl Examiner<'_> {
         let is_session = |(name, value): &(String, String)| rules.kind(name, value) != CookieKind::Varied;
         let has_no_session =
             |own: &&(Visitor, Page, HeaderValue)| !set_cookie_pairs(&own.1.headers).iter().any(is_session);
-        // With a choice, such as a language, the page would differ everywhere.
+        // The visitor's choice of a language would change the whole page, so its cookie is left out.
         let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies);
         let with_session = with_session.and_then(|(_, page, cookies)| {
             let others = visitor::without_choice(cookies, rules)?;
@@ -79,7 +78,7 @@ impl Examiner<'_> {
             None => pieces(&self.own_page(key, url, &cookies).await?.text()),
         };
         let mut noise = Vec::new();
-        // A time may change once in a second only.
+        // A time may change only once a second.
         for pause in [Duration::ZERO, A_SECOND] {
             tokio::time::sleep(pause).await;
             own.mark_changes(&self.own_page(key, url, &cookies).await?.text());

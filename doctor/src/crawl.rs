@@ -105,7 +105,8 @@ impl Crawl<'_> {
         Ok(sample)
     }
 
-    /// A choice of a language or a currency comes from another visitor, because a session would keep it.
+    /// Requests an address with the visitor's cookies. One that chooses a language or a currency gets none, because the session would
+    /// keep the choice.
     async fn get(&self, url: &Url) -> Result<Page, NoPage> {
         let own = Some(&self.visitors.own).filter(|_| !is_choice(url));
         let page = self.shop.get(url, own.and_then(|own| own.cookies(url)).as_ref()).await?;

@@ -55,7 +55,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let given = settings.clone();
     let chosen = choices_of_links(&shop, &sample, &settings).await?;
     let settings = settings.with_rules(chosen.iter().flat_map(|found| &found.rules));
-    // The examination would choose a language for the session of --login.
+    // To examine an address that chooses would change the language of the session of --login.
     let choices = settings.config()?.page.urls.choices;
     sample.pages.retain(|url| !choices.contains(url.path(), url.query()));
     let app = render::edgefront(&settings, &shop)?;
@@ -166,7 +166,7 @@ impl Diagnosis {
         self.add(found);
     }
 
-    /// Compares pages that differ for a visitor with a cookie that now selects a variant: this variant may be the visitor's page.
+    /// Examines pages again in the variant that a newly varied cookie selects, if they differ for a visitor with this cookie.
     async fn examine_choices(&mut self) -> Result<(), Failure> {
         let app = render::edgefront(&self.settings, &self.shop)?;
         let chooses = |config, url: &Url| {

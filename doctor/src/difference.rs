@@ -15,7 +15,7 @@ const EXCERPT: usize = 60;
 const CONTEXT: usize = 30;
 /// A shorter cookie value occurs in a page by chance.
 const MIN_COOKIE_VALUE: usize = 6;
-/// A shorter value of a hidden field is no token.
+/// The shortest value of a hidden field that counts as a token, bytes.
 const MIN_TOKEN: usize = 16;
 /// A longer word in an excerpt may be a secret, and is cut.
 const MAX_WORD: usize = 16;
@@ -207,8 +207,8 @@ pub fn is_csrf_name(text: &str) -> bool {
     NAMES.iter().any(|name| text.contains(name))
 }
 
-/// Returns whether a text is a hidden field with a value like a token. Not all names tell: web2py's is `_formkey`, that of
-/// Plack's `CSRFBlock` is `SEC`. A value that the shop remembers for a visitor is never valid for another one.
+/// Returns whether a text is a hidden field whose value looks like a token. The name is no criterion: web2py uses `_formkey`, and
+/// Plack's `CSRFBlock` uses `SEC`.
 fn is_hidden_token(text: &str) -> bool {
     let mut tags = tokens::start_tags(text);
     let Some(tag) = tags.next().filter(|tag| **tag.name == *b"input" && tags.next().is_none()) else { return false };

@@ -58,7 +58,7 @@ const UNSAFE: [&str; 41] = [
     "action=",
 ];
 
-/// Words that change something if they are a whole segment of the path, or a whole name or value of the query, such as in
+/// Words of addresses that change something. Each must be a whole segment of the path, or a whole name or value of the query, as in
 /// `/cart/add/7` and `?do=add`.
 const UNSAFE_WORDS: [&str; 22] = [
     "add",

@@ -29,10 +29,11 @@ use xtask::failure::Failure;
 
 /// Longest time for one page, with its body.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// Longest wait after a `Retry-After`, and of all such waits of a run together.
+/// Longest wait for one `Retry-After`.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+/// Longest time of all these waits together.
 const MAX_WAITS: Duration = Duration::from_mins(2);
-/// Largest start of a page, bytes.
+/// See [`Page::start`], bytes.
 const MAX_START: usize = 1 << 20;
 /// Names the doctor in the shop's log.
 const USER_AGENT: &str = concat!("edgefront-doctor/", env!("CARGO_PKG_VERSION"));
@@ -203,7 +204,7 @@ impl Page {
         esi::is_declared(&self.headers)
     }
 
-    /// The start of the body, as [`Page::text`]. It has enough links, and a page of 8 MB takes a minute.
+    /// The first MiB of the body, as [`Page::text`]. It has enough links, and to parse 8 MB takes a minute.
     pub fn start(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.body.get(..MAX_START).unwrap_or(&self.body))
     }

@@ -110,8 +110,8 @@ pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
     pieces
 }
 
-/// A text in which each masked token of Django is the visitor's secret: 32 characters of a mask, and the secret's 32 characters moved by
-/// them. A token is not in forms only: shops with htmx write it into `hx-headers`, other shops into scripts.
+/// Replaces each masked token of Django by the visitor's secret. A token is 32 characters of a mask, and the secret's 32 characters moved
+/// by them. It is not in forms only: shops with htmx write it into `hx-headers`, other shops into scripts.
 fn unmasked(text: &str) -> String {
     const ALPHABET: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let index = |byte: u8| ALPHABET.iter().position(|own| *own == byte).unwrap_or_default();

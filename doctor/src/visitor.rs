@@ -125,7 +125,7 @@ pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderVal
     headers.remove(header::COOKIE).unwrap_or_else(|| cookies.clone())
 }
 
-/// The cookies without those of choices. None without another one.
+/// The cookies without those of choices. None if only choices remain.
 pub fn without_choice(cookies: &HeaderValue, rules: &CookieRules) -> Option<HeaderValue> {
     let is_choice = |(name, value): &(&str, &str)| rules.kind(name, value) == CookieKind::Varied;
     if !pairs(cookies).any(|pair| is_choice(&pair)) {

@@ -114,13 +114,15 @@ variables! {
     /// write to any other path voids the stored page of its URL. Empty: the list of `presets/default.env`, which names logouts and GraphQL APIs.
     WRITES_PERSONAL = text("", PATHS);
     /// Paths and query parameters by which visitors choose a language, a currency or the like, if the storefront's session keeps
-    /// the choice. After such a request, a visitor with a cookie of `COOKIES_HOLES` gets pages of their own.
-    CHOICES = text("", "paths and query parameters separated by commas, such as /language/*, ?lang, ?route=common/language");
+    /// the choice. After such a request, a visitor with a cookie of `COOKIES_HOLES` gets pages of their own, unless the storefront
+    /// declares them shared.
+    CHOICES = text("", "paths, ?parameter or ?parameter=value|value, separated by commas, in which * stands for any characters, such as /language/*, ?lang");
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);
-    /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them. An entry with a
-    /// value, such as `route=product/category`, allows the parameter with this value only. Pages of items may have it, too.
-    QUERY_KEPT = text("", "names or name=value, separated by commas, in which * stands for any characters");
+    /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them. An entry with
+    /// values, such as `route=product/product|product/category`, allows these values only, also for pages of items. It is no exception
+    /// from `QUERY_IGNORED`.
+    QUERY_KEPT = text("", "names or name=value|value, separated by commas, in which * stands for any characters");
 
     /// Largest number of live sessions. Beyond it, the least recently used sessions end.
     SESSION_LIMIT = number!("10000000", "sessions", 1);

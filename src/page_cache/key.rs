@@ -60,7 +60,8 @@ impl PageKey {
         let is_sorted = sorted.is_some();
         let query = sorted.unwrap_or_else(|| other_parameters(&url, query_rules));
         let is_kept = |(name, value): (Cow<str>, Cow<str>)| {
-            query_rules.kept.contains(&name) || query_rules.is_listed(&name, &value)
+            let is_of_item = || routes.parameters(&path).any(|own| own == name);
+            query_rules.kept.contains(&name) || query_rules.is_listed(&name, &value) || is_of_item()
         };
         let are_kept = || form_urlencoded::parse(query.as_bytes()).all(is_kept);
         let is_at_shared_path = rules.shared_paths.contains_exactly(&path) && (by_popularity.is_ok() || are_kept());
@@ -152,8 +153,8 @@ impl PageKey {
     }
 }
 
-/// The item of a URL that has only item parameters, ignored parameters and listed ones of `QUERY_KEPT`. Without listed ones, also
-/// the sorted query. With them, the query keeps its order, because many shops repeat it in their links.
+/// Returns the item if the URL has only item parameters, ignored parameters and listed values of `QUERY_KEPT`. Also returns the
+/// sorted query if no parameter is listed. Otherwise the order stays, because many shops copy the query into the page's links.
 fn known_parameters(
     url: &Url,
     path: &str,

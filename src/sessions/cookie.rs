@@ -53,7 +53,7 @@ pub fn has_changed(headers: &HeaderMap) -> bool {
 }
 
 /// The `Set-Cookie` beside a choice by the visitor (`CHOICES`). It lasts for a year, because the shop's session may last as long. It
-/// does nothing without a session of the shop.
+/// has an effect only beside a cookie of `COOKIES_HOLES`.
 #[must_use]
 pub const fn chosen() -> HeaderValue {
     HeaderValue::from_static("__Host-session-choice=1; Max-Age=31536000; Path=/; HttpOnly; Secure; SameSite=Lax")

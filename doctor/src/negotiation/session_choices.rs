@@ -1,5 +1,5 @@
 //! Languages and currencies that the shop's session keeps. After such a choice, a page differs outside of its holes. The doctor
-//! tries the links that choose. It sends no forms, so it knows a form by its words.
+//! tries links and forms sent by GET. It sends no POST, so it judges such forms by their words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,12 +24,12 @@ use crate::{
 
 const VARIABLE: &str = "CHOICES";
 const RISK: &str = "none for visitors: those who choose get pages of their own as long as they have a session.";
-/// Most links that are tried for one rule. The link to the language of the page changes nothing.
+/// Most links that are tried for one rule. One is not enough: the link to the page's own language changes nothing.
 const MAX_LINKS: usize = 3;
 /// Most rules that are tried.
 const MAX_RULES: usize = 5;
 
-/// Names of parameters that say what a shop with one front controller does, in lower case.
+/// Names of parameters that select the action of a shop with one front controller, in lower case.
 const ACTIONS: [&str; 9] = ["route", "r", "action", "do", "cmd", "op", "task", "controller", "main_page"];
 
 /// Addresses that probably choose a language or a currency.
@@ -51,7 +51,7 @@ impl ChoiceAddresses {
         }
     }
 
-    /// Adds the forms of a page. A form that is sent by GET is a link for each of its values, if the doctor may request it.
+    /// Adds the forms of a page. A form sent by GET counts as one link for each value that the doctor may request.
     pub fn add_forms(&mut self, html: &str, page: &Url, may_request: impl Fn(&Url) -> bool) {
         let base = links::base(html, page);
         let (mut form, mut select) = (None, None);
@@ -169,7 +169,7 @@ pub fn of_forms(addresses: &ChoiceAddresses, config: &PageConfig) -> Vec<Finding
     let finding = |rule: &String| {
         let choice = Choice::named_in(rule).noun();
         let cause = format!(
-            "the form to {rule} probably selects the {choice}, and the session may keep it. The doctor sends no forms"
+            "the form to {rule} probably chooses the {choice}, and the session may keep it. The doctor sends no forms by POST"
         );
         finding(rule, &cause)
     };
@@ -178,13 +178,13 @@ pub fn of_forms(addresses: &ChoiceAddresses, config: &PageConfig) -> Vec<Finding
 
 fn finding(rule: &str, cause: &str) -> Finding {
     Finding {
-        note: format!("{cause}: {VARIABLE} {rule} gives these visitors pages of their own"),
+        note: format!("{cause}. With {VARIABLE} {rule}, visitors who choose get pages of their own"),
         rules: vec![Rule { variable: VARIABLE, value: rule.to_owned(), risk: RISK }],
     }
 }
 
-/// Returns whether a page differs for the same visitor after the link, and no cookie of its own keeps the choice. None if the shop
-/// does not answer.
+/// Returns whether the link changes the page for the same visitor, although no cookie keeps the choice. None if the shop does not
+/// answer.
 async fn is_kept_by_session(shop: &Shop, page: &Url, link: &Url) -> Option<bool> {
     let jar = Jar::default();
     visit(shop, page, &jar).await?;

@@ -161,7 +161,7 @@ fn a_token_in_a_script_becomes_a_hole() {
     assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], 1.0, "{report:#}");
 }
 
-/// As Sails sends its locals to the browser.
+/// A page of Sails, whose locals are in a script.
 #[test]
 fn a_name_beside_a_token_in_a_script_is_no_part_of_the_token() {
     let report = Shop::start(|asked: &Asked| {

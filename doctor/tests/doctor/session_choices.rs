@@ -30,7 +30,7 @@ fn report(switch: &'static str, key: fn(&str) -> String) -> Value {
 }
 
 #[test]
-fn a_link_whose_choice_the_session_keeps_makes_its_visitors_personal() {
+fn a_link_whose_choice_the_session_keeps_becomes_a_rule() {
     let links = "<a href=/set-language/en>1</a><a href=/set-language/en?to=/a>2</a><a href=/set-language/en?to=/b>3</a>\
         <a href=/set-language/de>DE</a>";
     let report = report(links, |language| format!("/set-language/{language}"));
@@ -40,7 +40,7 @@ fn a_link_whose_choice_the_session_keeps_makes_its_visitors_personal() {
 }
 
 #[test]
-fn a_parameter_of_each_page_chooses() {
+fn a_parameter_that_chooses_becomes_a_rule() {
     let report = report("<a href='?lang=de'>DE</a><a href='?lang=en'>EN</a>", |language| format!("?lang={language}"));
     assert_eq!(report["vars"]["CHOICES"], "+ ?lang", "{report:#}");
     assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid", "{report:#}");
@@ -48,7 +48,7 @@ fn a_parameter_of_each_page_chooses() {
 }
 
 #[test]
-fn a_form_is_tried_if_it_only_asks() {
+fn a_form_sent_by_get_is_tried() {
     let form =
         "<form action=/set><button name=language value=de></button><button name=language value=en></button></form>";
     let report = report(form, |language| format!("/set?language={language}"));
@@ -56,11 +56,11 @@ fn a_form_is_tried_if_it_only_asks() {
 }
 
 #[test]
-fn a_form_that_changes_something_is_not_tried() {
+fn a_form_sent_by_post_is_not_tried() {
     let form = "<form action=/set-language method=post><button name=code value=de></button></form>";
     let chosen = report(form, |_| "-".to_owned());
     assert_eq!(chosen["vars"]["CHOICES"], "+ /set-language", "{chosen:#}");
-    assert!(chosen["notes"].to_string().contains("The doctor sends no forms"), "{chosen:#}");
+    assert!(chosen["notes"].to_string().contains("The doctor sends no forms by POST"), "{chosen:#}");
     let other =
         report("<form action=/cart method=post><button name=code value=de></button></form>", |_| "-".to_owned());
     assert_eq!(other["vars"].get("CHOICES"), None, "{other:#}");

@@ -1,22 +1,22 @@
-//! Query parameters that are not part of a page's key.
+//! Rules for query parameters.
 
 use std::fmt;
 
 use super::patterns::Patterns;
 use crate::config::presets::Preset;
 
-/// Which parameters do not change a page.
+/// The parameters that change a page, and those that do not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryRules {
     /// `QUERY_IGNORED`: the page does not depend on them. The origin does not get them with a request for a page.
     pub ignored: Patterns,
-    /// `QUERY_KEPT`: exceptions from `QUERY_IGNORED`.
+    /// The entries of `QUERY_KEPT` without values: exceptions from `QUERY_IGNORED`.
     pub kept: Patterns,
     /// The entries of `QUERY_KEPT` with values, such as `route=product/product`.
     pub listed: Vec<ListedParameter>,
 }
 
-/// A parameter that pages may have with one of these values.
+/// A parameter with certain values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedParameter {
     pub name: String,

@@ -29,7 +29,7 @@ pub struct BackgroundRender {
     pub key: PageKey,
     pub selecting: SelectingHeaders,
     pub popularity: Popularity,
-    /// The personal response that the render follows, if a header of its request may have selected it.
+    /// The personal response before this render, if a header of its request may have selected it.
     pub follows: Option<PersonalHead>,
 }
 
@@ -96,8 +96,8 @@ impl BackgroundRender {
     }
 }
 
-/// The head of a personal response, to a request with headers that a shared render does not have. Without its header, a
-/// call of a server function (`SolidStart`, `TanStack` Start) gets a redirect, an error or another encoding of the same data.
+/// The head of the response to a personal request with headers that shared renders do not send. Without such a header, a call of
+/// a server function (`SolidStart`, `TanStack` Start) gets a redirect, an error or another encoding of the same data.
 pub struct PersonalHead {
     class: RequestClass,
     status: StatusCode,

@@ -40,7 +40,7 @@ impl PageRequest {
         self.send_lookup(true, is_near)
     }
 
-    /// Looks up the page again, without the session, where the lease is granted.
+    /// Looks up the page again, without the session, in the primary region, which grants leases.
     pub(super) fn look_up_again(&self) -> impl Future<Output = Result<Found, Error>> {
         self.send_lookup(false, false)
     }

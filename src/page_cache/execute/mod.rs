@@ -1,6 +1,6 @@
 //! Answers a request for a page: gathers the facts, asks [`decide`](super::decide) for the step, and runs it.
 //!
-//! The way of a request, in reading order:
+//! The modules, in the order of a request:
 //! - `answer`, in this file: the first step, and the steps after a lookup.
 //! - `local`: the isolate's copies, while they are confirmed or Redis is down.
 //! - `found`: the lookup of the page and the session in Redis.
@@ -10,10 +10,12 @@
 //! - `serve`: a response from the page that the lookup found. `fill`: its holes, filled for one visitor.
 //! - `wait`: the wait for the render of another request.
 //! - `shared`: a shared render while a visitor waits for it. `background`: one after the response, and the end of leases.
-//! - [`render`]: the shared render of both, from one or two exchanges with the origin. The doctor judges a storefront with it, too.
+//! - [`render`]: the shared render that `shared` and `background` use, from one or two exchanges with the origin. The doctor judges a
+//!   storefront with it, too.
 //! - `exchange`: one exchange with the origin, and the judgement of its response. `esi`: the fragments of the page.
 //! - `personal`: a personal render. A shared render may follow it.
-//! - `bypass`: a request that bypasses the cache. `noted`: one for a page with a hit-for-miss note, which its response can end.
+//! - `bypass`: a request that bypasses the cache. `noted`: a request for a page with a hit-for-miss note; its
+//!   response can end the note.
 //!
 //! With two tiers: `edge_tier` passes requests to the home tier, and `hand_over` hands its stored pages over.
 //!

@@ -162,7 +162,7 @@ fn session_ids(app: &App, request: &RenderRequest<'_>, response: &Response) -> S
     SessionIds::of(response.headers(), request.key.url(), app.config.page.cookies.csrf.as_deref())
 }
 
-/// Completes a page whose body is whole. A placeholder has replaced its token by then.
+/// Completes a page whose body has arrived. Placeholders have already replaced its tokens.
 ///
 /// # Errors
 /// With `ids`, the reason not to store the page: it contains one of them, or its placeholders and script tags make it too large.

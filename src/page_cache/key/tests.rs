@@ -102,6 +102,7 @@ fn a_shared_path_has_only_known_parameters() {
         ("/shoes/red?page=2&sort=price", false),
         ("/shoes/red?f%5B%5D=2&page=1", true),
         ("/?route=a/list&page=2", true),
+        ("/?route=a/product&page=2&item=mug", true),
         ("/?route=a%2Flist", true),
         ("/?route=a/cart&page=2", false),
         ("/?route=a/list&route=a/cart", false),

@@ -16,7 +16,7 @@ const MAX_REQUESTS: usize = 1_000;
 /// Largest size of all kept content, bytes.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Requests under way and kept content, by everything that the origin gets. So no visitor can reach another one's
+/// Kept content and requests under way. The key is everything that the origin gets, so no visitor can reach another one's
 /// content.
 #[derive(Default)]
 pub struct VisitorContents {
@@ -81,7 +81,7 @@ impl VisitorContents {
         Role::Send(ContentGuard { contents: self, key, request })
     }
 
-    /// Drops all content of a visitor who changes something, and lets no later caller join a request under way.
+    /// Drops the content of a visitor who changes something. Later callers do not join requests that began before the change.
     pub fn forget(&self, visitor: &VisitorKey) {
         if !self.requests.borrow().is_empty() {
             self.retain(|key, _| key.visitor != *visitor);
@@ -98,7 +98,7 @@ impl VisitorContents {
 impl ContentGuard<'_> {
     /// Ends the request for all callers that have joined it.
     pub fn finish(self, result: Result<Rc<VisitorContent>, NotFilled>) {
-        // Never set before: there is one guard.
+        // Set only here: each request has one guard.
         let _ = self.request.result.set(result);
     }
 
