@@ -151,7 +151,9 @@ impl Crawl<'_> {
         if page.status.is_success() && page.is_html() {
             found.extend(links::of_page(&html, url));
             sample.linked.extend(links::paths(&html, url));
-            sample.choices.add_forms(&html, url, |link| self.robots.allows(link));
+            let may_request =
+                |link: &Url| links::page_of_site(link.clone(), url).is_some_and(|link| self.robots.allows(&link));
+            sample.choices.add_forms(&html, url, may_request);
             sample.traces.look_at(page, &found);
             sample.pages.push(url.clone());
         }

@@ -233,9 +233,9 @@ impl Diagnosis {
 
     /// Adds rules for forms whose choice the session may keep. Without holes, visitors with a session get pages of their own anyway.
     fn add_choices_of_forms(&mut self, sample: &Sample) -> Result<(), Failure> {
-        let config = self.settings.config()?.page;
-        if !config.cookies.holes.is_empty() {
-            self.add(negotiation::of_forms(&sample.choices, &config));
+        let config = self.settings.config()?;
+        if !config.page.cookies.holes.is_empty() {
+            self.add(negotiation::of_forms(&sample.choices, &sample.addresses, &config));
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ const MAX_WORD: usize = 16;
 pub enum DifferenceKind {
     /// A token against cross-site request forgery. A shared one is refused, or protects nobody.
     CsrfToken,
+    /// The value of a hidden field that looks like a token, such as one against cross-site request forgery.
+    HiddenToken,
     /// A number that must be used once: of a content security policy, or of `WordPress`.
     Nonce,
     /// The value of a visitor's cookie.
@@ -63,9 +65,15 @@ pub struct Difference {
 }
 
 impl DifferenceKind {
+    /// Returns whether a hole with the source `token` can cover the difference.
+    pub const fn is_token(self) -> bool {
+        matches!(self, Self::CsrfToken | Self::HiddenToken)
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::CsrfToken => "CSRF token",
+            Self::HiddenToken => "token in a hidden field",
             Self::Nonce => "nonce",
             Self::CookieValue => "value of a cookie",
             Self::Address => "address of a link",
@@ -186,7 +194,7 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
     } else if has_value {
         DifferenceKind::CookieValue
     } else if is_hidden_token(one) && is_hidden_token(other) {
-        DifferenceKind::CsrfToken
+        DifferenceKind::HiddenToken
     } else {
         DifferenceKind::Content
     }
@@ -262,7 +270,7 @@ mod tests {
 
     #[test]
     fn each_difference_is_named() {
-        use DifferenceKind::{Address, Content, CookieValue, CsrfToken, Nonce, VisibleText};
+        use DifferenceKind::{Address, Content, CookieValue, CsrfToken, HiddenToken, Nonce, VisibleText};
         for (one, other, expected) in [
             ("<p>a</p>", "<p>a</p>", &[][..]),
             ("<b>Hello Ann</b>", "<b>Hello Ben</b>", &[VisibleText]),
@@ -274,7 +282,7 @@ mod tests {
             (
                 "<input type=hidden name=SEC value=b1946ac92492d234>",
                 "<input type=hidden name=SEC value=591785b794601e21>",
-                &[CsrfToken],
+                &[HiddenToken],
             ),
             (
                 "<input type=hidden name=time value=1795726406.12345>",

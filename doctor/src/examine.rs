@@ -16,7 +16,7 @@ use url::Url;
 use super::{
     chance::{Noise, looks_same},
     cookies,
-    difference::{self, Difference, DifferenceKind},
+    difference::{self, Difference},
     links,
     pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
@@ -337,7 +337,7 @@ impl Examined {
 
     /// The cookies of visitors whose own page differs, if a rule may make the cookies personal.
     pub fn personal_cookies(&self, needs_rule: impl Fn(&str) -> bool) -> Vec<&str> {
-        let is_other = |visit: &&Visit| visit.differences.iter().any(|found| found.kind != DifferenceKind::CsrfToken);
+        let is_other = |visit: &&Visit| visit.differences.iter().any(|found| !found.kind.is_token());
         let names = self.visits.iter().filter(is_other).flat_map(|visit| &visit.maybe_personal).map(String::as_str);
         let mut names: Vec<_> = names.filter(|name| needs_rule(name)).collect();
         names.sort_unstable();
@@ -348,7 +348,7 @@ impl Examined {
     /// Returns whether visitors get pages that differ in CSRF tokens only.
     pub fn differs_in_tokens(&self) -> bool {
         let visits = self.visits.iter().flat_map(|visit| &visit.differences);
-        self.renders_differ.iter().flatten().chain(visits).all(|found| found.kind == DifferenceKind::CsrfToken)
+        self.renders_differ.iter().flatten().chain(visits).all(|found| found.kind.is_token())
     }
 
     /// Returns whether the page differs between visitors, apart from signed-in ones with a cookie that identifies them.

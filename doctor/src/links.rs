@@ -14,7 +14,7 @@ use super::{
 const MAX_URL: usize = 1_000;
 
 /// Parts of addresses that change something when they are requested. The doctor never follows them.
-const UNSAFE: [&str; 41] = [
+const UNSAFE: [&str; 43] = [
     "logout",
     "log-out",
     "log_out",
@@ -41,6 +41,8 @@ const UNSAFE: [&str; 41] = [
     "wylogu",
     "odhlas",
     "odjav",
+    "cart/add",
+    "basket/add",
     "add-to-cart",
     "add_to_cart",
     "addtocart",
@@ -213,7 +215,9 @@ fn may_change(url: &Url) -> bool {
     let text = format!("{}&{}", url.path(), url.query().unwrap_or_default());
     // Decodes the path, too.
     let pairs = form_urlencoded::parse(text.as_bytes());
-    let text: Vec<_> = pairs.map(|(name, value)| format!("{name}={value}")).collect();
+    let text: Vec<_> = pairs
+        .map(|(name, value)| if value.is_empty() { name.into_owned() } else { format!("{name}={value}") })
+        .collect();
     let text = text.join("&").to_lowercase();
     let mut words = text.split(['/', '.', ';', '&', '=']);
     UNSAFE.iter().any(|part| text.contains(part)) || words.any(|word| UNSAFE_WORDS.contains(&word))
@@ -246,6 +250,7 @@ mod tests {
             "/deconnexion",
             "/account/sign_off",
             "/cart/add/7",
+            "/cart/addItem?id=7",
             "/cart?add=7",
             "/cart.php?do=add&id=7",
             "/orders/7/cancel",
@@ -255,8 +260,16 @@ mod tests {
         ] {
             assert!(!is_followed(path), "{path}");
         }
-        for path in ["/", "/address", "/products/add-on", "/clearance", "/exit-signs", "/search?q=additive", "/updates"]
-        {
+        for path in [
+            "/",
+            "/address",
+            "/products/add-on",
+            "/clearance",
+            "/genre/action",
+            "/exit-signs",
+            "/search?q=additive",
+            "/updates",
+        ] {
             assert!(is_followed(path), "{path}");
         }
     }

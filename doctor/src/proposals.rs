@@ -8,7 +8,6 @@ use super::{
     advice::{self, Renders, Rule},
     carts,
     diagnosis::Diagnosis,
-    difference::DifferenceKind,
     examine::Examined,
     hole_trial::{HoleOutcome, HoleTrial},
     login,
@@ -40,7 +39,7 @@ impl Diagnosis {
         // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
         let is_unsafe = |page: &&&Examined| {
             let between = page.renders_differ.iter().flatten();
-            between.into_iter().any(|found| found.kind != DifferenceKind::CsrfToken)
+            between.into_iter().any(|found| !found.kind.is_token())
         };
         if let Some(page) = pages.iter().find(is_unsafe) {
             let is_silent = |why: &NotStored| matches!(why.reason, Reason::NoItem | Reason::SetCookie);
@@ -71,7 +70,7 @@ impl Diagnosis {
                     (is_stored, settings) = (true, with_rules);
                 }
                 Outcome::Differs { rules, differences, at, .. } => {
-                    let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
+                    let are_tokens = differences.iter().all(|found| found.kind.is_token());
                     let of_session = are_tokens && at == page.url.as_str() && !differences.is_empty();
                     report.differences.extend(differences);
                     let shared = || {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use edgefront::config::rules::PathPatterns;
 
-use super::{advice, danger::Danger, difference::DifferenceKind, examine::Examined, kinds::is_top};
+use super::{advice, danger::Danger, examine::Examined, kinds::is_top};
 
 /// Fewer pages do not show that a template is the rule.
 const MIN_PAGES: usize = 3;
@@ -137,7 +137,7 @@ impl Site<'_> {
 fn is_for_everybody(page: &Examined) -> bool {
     !advice::has_personal_name(&page.path)
         && page.template.as_ref().is_some_and(|template| !template.has_personal_form)
-        && page.renders_differ.iter().flatten().all(|found| found.kind == DifferenceKind::CsrfToken)
+        && page.renders_differ.iter().flatten().all(|found| found.kind.is_token())
 }
 
 /// Returns whether two pages have the same template, and edgefront treats them in the same way.

@@ -131,7 +131,7 @@ impl Trial<'_> {
         };
         if is_covered {
             Renders::EqualWithCsrfCookie
-        } else if page.renders_differ.iter().flatten().all(|found| found.kind == DifferenceKind::CsrfToken) {
+        } else if page.renders_differ.iter().flatten().all(|found| found.kind.is_token()) {
             Renders::DifferentTokens
         } else {
             Renders::Different
@@ -142,7 +142,7 @@ impl Trial<'_> {
     /// session's cookie stays personal, because only `--login` shows what else it changes.
     async fn with_tokens(&self, outcome: Outcome, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
         let Outcome::Differs { rules, settings, differences, at } = &outcome else { return Ok(outcome) };
-        let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
+        let are_tokens = differences.iter().all(|found| found.kind.is_token());
         if !are_tokens || differences.is_empty() || *at != page.url.as_str() {
             return Ok(outcome);
         }

@@ -11,8 +11,8 @@ use super::{
     item_routes::ItemRoutes,
     presets::Preset,
     rules::{
-        Choices, CookieRules, HoleRules, ListedParameter, NormalizedHeader, PathPatterns, Patterns, QueryRules,
-        UrlRules, is_cookie_name, may_select, not_shared,
+        Choices, CookieRules, HoleRules, NormalizedHeader, PathPatterns, Patterns, QueryRules, UrlRules,
+        is_cookie_name, may_select, not_shared,
     },
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, CHOICES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
@@ -172,7 +172,7 @@ impl Reader<'_> {
     }
 
     fn url_rules(&mut self) -> UrlRules {
-        let (kept, listed) = self.rules(&QUERY_KEPT, ListedParameter::parse_list);
+        let (kept, listed) = self.rules(&QUERY_KEPT, QueryRules::parse_kept);
         let query = QueryRules { ignored: self.rules(&QUERY_IGNORED, Patterns::parse), kept, listed };
         let items = self.item_routes(&ITEM_ROUTES, "{item}");
         let personal_paths = self.rules(&PATHS_PERSONAL, PathPatterns::parse);

@@ -120,9 +120,8 @@ variables! {
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);
     /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them. An entry with
-    /// values, such as `route=product/product|product/category`, allows these values only, also for pages of items. It is no exception
-    /// from `QUERY_IGNORED`.
-    QUERY_KEPT = text("", "names or name=value|value, separated by commas, in which * stands for any characters");
+    /// values, such as `route=product/product|product/category`, allows these values only, also for pages of items.
+    QUERY_KEPT = text("", "names, in which * stands for any characters, or name=value|value, separated by commas");
 
     /// Largest number of live sessions. Beyond it, the least recently used sessions end.
     SESSION_LIMIT = number!("10000000", "sessions", 1);

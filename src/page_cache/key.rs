@@ -59,11 +59,18 @@ impl PageKey {
         };
         let is_sorted = sorted.is_some();
         let query = sorted.unwrap_or_else(|| other_parameters(&url, query_rules));
-        let is_kept = |(name, value): (Cow<str>, Cow<str>)| {
-            let is_of_item = || routes.parameters(&path).any(|own| own == name);
-            query_rules.kept.contains(&name) || query_rules.is_listed(&name, &value) || is_of_item()
+        let are_kept = || {
+            let mut listed: Vec<Cow<str>> = Vec::new();
+            form_urlencoded::parse(query.as_bytes()).all(|(name, value)| {
+                if query_rules.kept.contains(&name) || routes.parameters(&path).any(|own| own == name) {
+                    return true;
+                }
+                // Twice, it would be another page for each number of repetitions.
+                let is_new = query_rules.is_listed(&name, &value) && !listed.contains(&name);
+                listed.push(name);
+                is_new
+            })
         };
-        let are_kept = || form_urlencoded::parse(query.as_bytes()).all(is_kept);
         let is_at_shared_path = rules.shared_paths.contains_exactly(&path) && (by_popularity.is_ok() || are_kept());
         let is_exact = is_sorted || is_exact(text, &path, &query, query_rules);
         let mut canonical = format!("{}://{host}", url.scheme());
@@ -180,11 +187,12 @@ fn other_parameters(url: &Url, rules: &QueryRules) -> String {
     kept.map(normalized).collect::<Vec<_>>().join("&")
 }
 
-/// The parts of a query without ignored parameters.
+/// The parts of a query without ignored parameters and empty parts.
 fn kept_parts<'a>(query: &'a str, rules: &'a QueryRules) -> impl Iterator<Item = &'a str> {
     query.split('&').filter(move |part| {
+        // An empty part is none.
         let name = form_urlencoded::parse(part.as_bytes()).next().map(|(name, _)| name);
-        name.is_none_or(|name| rules.is_part_of_key(&name))
+        name.is_some_and(|name| rules.is_part_of_key(&name))
     })
 }
 

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, header};
 use memchr::memchr_iter;
 
 use super::stored_page::StoredPage;
+use crate::ports::header_names;
 
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
@@ -39,7 +40,7 @@ impl SessionIds {
 
     /// Returns whether the body or a header contains an id.
     pub fn are_in(&self, page: &StoredPage) -> bool {
-        if page.headers.iter().any(|(name, value)| name.as_str().ends_with("-token") && value.len() >= MIN_VALUE) {
+        if page.headers.iter().any(|(name, value)| header_names::is_token(name) && value.len() >= MIN_VALUE) {
             return true;
         }
         let body = page.body.read();
@@ -72,8 +73,8 @@ pub fn without(address: &str) -> Option<String> {
     let end = id.find(['/', '?', '#', '&']).unwrap_or(id.len());
     let (_, behind) = id.split_at_checked(end)?;
     Some(match behind.strip_prefix('&') {
+        _ if name.starts_with(';') => [before, behind].concat(),
         Some(others) => [before, others].concat(),
-        None if name.starts_with(';') => [before, behind].concat(),
         None => [before.trim_end_matches(['?', '&']), behind].concat(),
     })
 }
@@ -88,6 +89,7 @@ mod tests {
             ("https://shop.example/p;jsessionid=0A1B?id=5#top", Some("https://shop.example/p?id=5#top")),
             ("https://shop.example/p;jsessionid=0A1B.node1/q", Some("https://shop.example/p/q")),
             ("/p;jsessionid=0A1B", Some("/p")),
+            ("/p?next=/q;jsessionid=0A1B&x=1", Some("/p?next=/q&x=1")),
             ("/p?PHPSESSID=0a1b&id=5", Some("/p?id=5")),
             ("/p?id=5&PHPSESSID=0a1b#top", Some("/p?id=5#top")),
             ("/p?id=5&PHPSESSID=0a1b&page=2", Some("/p?id=5&page=2")),

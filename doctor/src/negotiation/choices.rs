@@ -25,7 +25,9 @@ const CURRENCIES: [&str; 42] = [
 ];
 
 /// Parts of addresses that choose.
-const NAMES: [&str; 3] = ["lang", "locale", "currenc"];
+const NAMES: [&str; 3] = ["language", "locale", "currenc"];
+/// Whole words of such addresses. `lang` is also the beginning of words such as `langarmshirt`.
+const WORDS: [&str; 6] = ["lang", "langs", "setlang", "changelang", "switchlang", "selectlang"];
 
 /// A choice that a visitor makes by a link or a form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,7 +111,8 @@ pub fn chosen_cookies(headers: &HeaderMap) -> impl Iterator<Item = ChosenCookie>
 /// Returns whether an address is probably one that chooses a language or a currency, by its words.
 pub fn names_choice(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
-    NAMES.iter().any(|name| address.contains(name))
+    let mut words = address.split(|character: char| !character.is_ascii_alphanumeric());
+    NAMES.iter().any(|name| address.contains(name)) || words.any(|word| WORDS.contains(&word))
 }
 
 /// Returns whether a link chooses a language or a currency, such as `/currency/USD` or `?lang=de`.
@@ -232,7 +235,9 @@ mod tests {
         for address in ["/currency/USD", "/setCurrency?code=eur", "/de/lang/en_GB/", "/?locale=de&to=/"] {
             assert!(is_choice(address), "{address}");
         }
-        for address in ["/newsletter?confirm=no", "/currency/", "/usd", "/languages", "/no", "/lang/books"] {
+        for address in
+            ["/newsletter?confirm=no", "/currency/", "/usd", "/languages", "/no", "/lang/books", "/langarm/de"]
+        {
             assert!(!is_choice(address), "{address}");
         }
     }

@@ -36,13 +36,21 @@ impl<'a> ComparedPage<'a> {
     /// Returns whether a client with another value gets the same page.
     pub async fn is_same(&mut self, value: &str) -> Option<bool> {
         let other = get(self.shop, self.url, &self.name, value).await?;
-        if self.differs_from(&other) && !self.knows_seconds {
+        if self.differs_from(&other) {
+            self.learn_seconds().await?;
+        }
+        Some(!self.differs_from(&other))
+    }
+
+    /// Learns which pieces change in a second. None if the shop does not answer.
+    pub async fn learn_seconds(&mut self) -> Option<()> {
+        if !self.knows_seconds {
             self.knows_seconds = true;
             tokio::time::sleep(A_SECOND).await;
             let later = get(self.shop, self.url, &self.name, &self.value).await?;
             self.pieces.mark_changes(&later.text());
         }
-        Some(!self.differs_from(&other))
+        Some(())
     }
 
     /// Returns whether clients with these values get the same page.

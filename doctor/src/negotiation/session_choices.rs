@@ -1,9 +1,9 @@
 //! Languages and currencies that the shop's session keeps. After such a choice, a page differs outside of its holes. The doctor
 //! tries links and forms sent by GET. It sends no POST, so it judges such forms by their words.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use edgefront::config::{PageConfig, rules::Choices};
+use edgefront::config::{Config, rules::Choices};
 use html5gum::StartTag;
 use http::{HeaderValue, header};
 use reqwest::cookie::{CookieStore as _, Jar};
@@ -15,7 +15,7 @@ use super::{
     compare::ComparedPage,
 };
 use crate::{
-    advice::Rule,
+    advice::{self, Rule},
     links,
     shop::{Page, Shop, is_trouble},
     tokens::{attribute, start_tags},
@@ -37,14 +37,14 @@ const ACTIONS: [&str; 9] = ["route", "r", "action", "do", "cmd", "op", "task", "
 pub struct ChoiceAddresses {
     /// By rule, one link for each value.
     links: BTreeMap<String, BTreeMap<String, Url>>,
-    /// The rules of forms.
-    forms: BTreeSet<String>,
+    /// The rules of forms, with their choice.
+    forms: BTreeMap<String, Choice>,
 }
 
 impl ChoiceAddresses {
     /// Adds a link to a page of the site.
     pub fn add_link(&mut self, link: &Url) {
-        if let Some(rule) = rule_of_link(link)
+        if let Some(rule) = rule_of_link(link).filter(|rule| Choices::parse(rule).is_ok())
             && (self.links.contains_key(&rule) || self.links.len() < MAX_RULES)
         {
             self.links.entry(rule).or_default().entry(value_of_link(link)).or_insert_with(|| link.clone());
@@ -61,7 +61,7 @@ impl ChoiceAddresses {
             let field = match &**tag.name {
                 b"form" => {
                     form = Form::of(&tag, page, &base);
-                    self.forms.extend(form.as_ref().and_then(Form::rule));
+                    self.add_form(form.as_ref().and_then(Form::rule), None);
                     continue;
                 }
                 b"select" => {
@@ -73,15 +73,23 @@ impl ChoiceAddresses {
                 _ => continue,
             };
             if let (Some(form), Some(name), Some(value)) = (&form, field, attribute(&tag, "value"))
-                && Choice::of(&value).is_some()
+                && let Some(choice) = Choice::of(&value)
             {
                 let link = form.link(&name, &value);
                 if !form.is_post && may_request(&link) {
                     self.add_link(&link);
-                } else if form.is_post && names_choice(&name) && form.target.path() != page.path() {
-                    self.forms.insert(form.target.path().to_owned());
+                } else if form.is_post && names_choice(&name) {
+                    self.add_form(Some(form.target.path().to_owned()), Some(choice));
                 }
             }
+        }
+    }
+
+    /// Adds the rule of a form. None: its address says what it chooses.
+    fn add_form(&mut self, rule: Option<String>, choice: Option<Choice>) {
+        if let Some(rule) = rule.filter(|rule| Choices::parse(rule).is_ok()) {
+            let choice = choice.unwrap_or_else(|| Choice::named_in(&rule));
+            self.forms.insert(rule, choice);
         }
     }
 }
@@ -96,8 +104,9 @@ impl Form {
     fn of(tag: &StartTag<()>, page: &Url, base: &Url) -> Option<Self> {
         let action = attribute(tag, "action").filter(|action| !action.is_empty());
         let target = action.map_or(Some(page.clone()), |action| base.join(&action).ok());
+        let target = target.filter(|target| target.origin() == page.origin())?;
         let is_post = attribute(tag, "method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
-        Some(Self { target: target.filter(|target| target.origin() == page.origin())?, is_post })
+        Some(Self { target: links::without_session(target, &[]), is_post })
     }
 
     /// The rule of a form whose address says that it chooses.
@@ -158,22 +167,29 @@ pub async fn of_links(shop: &Shop, page: &Url, addresses: &ChoiceAddresses, know
     findings
 }
 
-/// The rules for forms that probably choose, unless a cookie keeps their choice.
-pub fn of_forms(addresses: &ChoiceAddresses, config: &PageConfig) -> Vec<Finding> {
-    let is_varied =
-        |choice: Choice| config.cookies.varied.iter().any(|cookie| choice.is_kept_by(&cookie.name, &cookie.values));
+/// The rules for forms that probably choose, unless a cookie keeps their choice. A form to a page or to a visitor's own path, such as
+/// the cart, does something else. `pages`: the addresses of the shop's pages.
+pub fn of_forms(addresses: &ChoiceAddresses, pages: &[Url], config: &Config) -> Vec<Finding> {
+    let page_config = &config.page;
+    let is_varied = |choice: Choice| {
+        page_config.cookies.varied.iter().any(|cookie| choice.is_kept_by(&cookie.name, &cookie.values))
+    };
     let is_known = |rule: &str| {
         let (path, query) = rule.split_once('?').map_or((rule, None), |(path, query)| (path, Some(query)));
-        config.urls.choices.contains(path, query) || is_varied(Choice::named_in(rule))
+        page_config.urls.choices.contains(path, query)
+            || config.origin.cart_routes.contains(path)
+            || advice::has_personal_name(path)
+            || pages.iter().any(|page| page.path() == path)
     };
-    let finding = |rule: &String| {
-        let choice = Choice::named_in(rule).noun();
+    let forms = addresses.forms.iter().filter(|(rule, choice)| !is_known(rule) && !is_varied(**choice));
+    let found = forms.map(|(rule, choice)| {
         let cause = format!(
-            "the form to {rule} probably chooses the {choice}, and the session may keep it. The doctor sends no forms by POST"
+            "the form to {rule} probably chooses the {}, and the session may keep it. The doctor sends no forms by POST",
+            choice.noun()
         );
         finding(rule, &cause)
-    };
-    addresses.forms.iter().filter(|rule| !is_known(rule)).map(finding).collect()
+    });
+    found.collect()
 }
 
 fn finding(rule: &str, cause: &str) -> Finding {
@@ -190,7 +206,8 @@ async fn is_kept_by_session(shop: &Shop, page: &Url, link: &Url) -> Option<bool>
     visit(shop, page, &jar).await?;
     let sent = cookies(&jar, page);
     let sent = sent.as_ref().map_or(Some(""), |cookies| cookies.to_str().ok())?;
-    let before = ComparedPage::new(shop, page, header::COOKIE, sent).await?;
+    let mut before = ComparedPage::new(shop, page, header::COOKIE, sent).await?;
+    before.learn_seconds().await?;
     visit(shop, link, &jar).await?;
     if cookies(&jar, page).is_none() {
         return Some(false);
@@ -245,13 +262,18 @@ mod tests {
             <form action=/search method=post><input type=hidden name=lang value=de></form>\
             <form action=/language><select name=code><option value=de><option value=fr></select></form>\
             <form action=//other.example/lang method=post></form>\
-            <form action='/index.php?route=common/currency' method=post></form>";
+            <form action='/index.php?route=common/currency' method=post></form>\
+            <form action='/set-locale;jsessionid=0A1B' method=post></form><form action='/langarm' method=post></form>";
         let mut addresses = ChoiceAddresses::default();
         addresses.add_forms(html, &page, |_| true);
-        assert_eq!(
-            addresses.forms.into_iter().collect::<Vec<_>>(),
-            ["/choose", "/set-currency", "?route=common/currency"]
-        );
+        let forms: Vec<_> = addresses.forms.iter().map(|(rule, choice)| (rule.as_str(), choice.noun())).collect();
+        let expected = [
+            ("/choose", "language"),
+            ("/set-currency", "currency"),
+            ("/set-locale", "language"),
+            ("?route=common/currency", "currency"),
+        ];
+        assert_eq!(forms, expected);
         let links: Vec<_> = addresses
             .links
             .values()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::patterns::Patterns;
+use super::patterns::{MAX_NAMES, Patterns};
 use crate::config::presets::Preset;
 
 /// The parameters that change a page, and those that do not.
@@ -10,7 +10,7 @@ use crate::config::presets::Preset;
 pub struct QueryRules {
     /// `QUERY_IGNORED`: the page does not depend on them. The origin does not get them with a request for a page.
     pub ignored: Patterns,
-    /// The entries of `QUERY_KEPT` without values: exceptions from `QUERY_IGNORED`.
+    /// The entries of `QUERY_KEPT` without values. All entries are exceptions from `QUERY_IGNORED`.
     pub kept: Patterns,
     /// The entries of `QUERY_KEPT` with values, such as `route=product/product`.
     pub listed: Vec<ListedParameter>,
@@ -27,13 +27,25 @@ impl QueryRules {
     /// Returns whether the parameter is part of the key.
     #[must_use]
     pub fn is_part_of_key(&self, name: &str) -> bool {
-        !self.ignored.contains(name) || self.kept.contains(name)
+        !self.ignored.contains(name) || self.kept.contains(name) || self.listed.iter().any(|own| own.name == name)
     }
 
     /// Returns whether `QUERY_KEPT` lists this value of the parameter. Listed values are few, so popularity may admit such a page.
     #[must_use]
     pub fn is_listed(&self, name: &str, value: &str) -> bool {
         self.listed.iter().any(|own| own.contains(name, value))
+    }
+
+    /// Parses `QUERY_KEPT`.
+    ///
+    /// # Errors
+    /// The problem, as the end of a sentence that begins with the variable's name.
+    pub fn parse_kept(text: &str) -> Result<(Patterns, Vec<ListedParameter>), String> {
+        let (names, listed) = ListedParameter::parse_list(text)?;
+        if listed.iter().any(|own| own.values.names().any(|value| value.contains('*'))) {
+            return Err("has a value with *: list the values, because each of them is another page".to_owned());
+        }
+        Ok((names, listed))
     }
 }
 
@@ -46,9 +58,12 @@ impl ListedParameter {
         let mut names = String::new();
         let mut listed = Vec::new();
         for entry in text.split(',').map(str::trim) {
-            match entry.split_once('=') {
-                Some((name, values)) if !name.is_empty() && !values.is_empty() => {
-                    let values = Patterns::parse(&values.replace('|', ","))?;
+            match entry.split_once('=').map(|(name, values)| (name.trim(), values.replace('|', ","))) {
+                Some((name, values)) if !name.is_empty() && !name.contains(['*', ' ']) && listed.len() < MAX_NAMES => {
+                    let values = Patterns::parse(&values)?;
+                    if values.is_empty() {
+                        return Err(format!("has {entry:?}, without a value"));
+                    }
                     listed.push(Self { name: name.to_owned(), values });
                 }
                 Some(_) => {
@@ -114,7 +129,8 @@ mod tests {
         }
         assert!(rules.kept.contains("page") && !rules.kept.contains("route"));
         assert_eq!(rules.listed[0].to_string(), "route=product/product|product/category");
-        for text in ["route=*", "a b", "route=", "=a"] {
+        assert!(QueryRules::parse_kept("route=common/*").is_err());
+        for text in ["route=*", "a b", "route=", "=a", "r*=a", "a b=1", "route=|"] {
             assert!(ListedParameter::parse_list(text).is_err(), "{text}");
         }
     }

@@ -81,7 +81,11 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     // A visitor with cookies requests the same page without the id of the session.
     let without_id = urls.iter().filter_map(|url| session_ids::without(url.as_str()));
     let texts: Vec<_> = urls.iter().map(ToString::to_string).chain(without_id).collect();
-    let mut keys: Vec<_> = texts.iter().filter_map(|url| PageKey::of_url(url, rules).ok()).collect();
-    keys.dedup();
+    let mut keys: Vec<PageKey> = Vec::new();
+    for key in texts.iter().filter_map(|url| PageKey::of_url(url, rules).ok()) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
     keys
 }

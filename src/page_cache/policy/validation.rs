@@ -2,6 +2,8 @@
 
 use http::{HeaderMap, HeaderName, header};
 
+use crate::ports::header_names;
+
 /// The conditional headers for the origin, from the stored validators. `has_generated_etag`: the origin does not know the
 /// `ETag`. None without a validator.
 #[must_use]
@@ -34,7 +36,9 @@ pub fn freshened(stored: &HeaderMap, not_modified: &HeaderMap) -> HeaderMap {
     let mut headers = stored.clone();
     headers.remove(header::DATE);
     headers.remove(header::AGE);
-    for name in not_modified.keys().filter(|name| !KEPT.contains(name)) {
+    // A token of a new session, such as `Cart-Token`, is for the visitor of this response only.
+    let is_taken = |name: &&HeaderName| !KEPT.contains(name) && !header_names::is_token(name);
+    for name in not_modified.keys().filter(is_taken) {
         headers.remove(name);
         for value in not_modified.get_all(name) {
             headers.append(name.clone(), value.clone());
@@ -68,7 +72,14 @@ mod tests {
     fn a_304_updates_the_stored_headers() {
         let stored = [("x-a", "1"), ("x-b", "1"), ("content-length", "5"), ("date", "then"), ("content-type", "a/b")];
         let stored = headers(&stored);
-        let not_modified = [("x-b", "2"), ("x-b", "3"), ("content-length", "0"), ("set-cookie", "a=b"), ("x-c", "4")];
+        let not_modified = [
+            ("x-b", "2"),
+            ("x-b", "3"),
+            ("content-length", "0"),
+            ("set-cookie", "a=b"),
+            ("cart-token", "c"),
+            ("x-c", "4"),
+        ];
         let expected =
             [("x-a", "1"), ("content-length", "5"), ("content-type", "a/b"), ("x-b", "2"), ("x-b", "3"), ("x-c", "4")];
         assert_eq!(freshened(&stored, &headers(&not_modified)), headers(&expected));
