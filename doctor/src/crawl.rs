@@ -72,7 +72,7 @@ impl Crawl<'_> {
         frontier.take(&home);
         let mut sample = Sample::default();
         self.read(&home, &page, &mut frontier, &mut sample);
-        for url in other_homes(self.shop, &home).await.into_iter().filter(|url| self.robots.allows(url)) {
+        for url in other_homes(self.shop, &home, |url| self.robots.allows(url)).await {
             frontier.add(url, self.rules);
         }
         let (mut failures, mut requests) = (0, 1);

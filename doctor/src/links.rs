@@ -139,9 +139,13 @@ pub fn paths(html: &str, page: &Url) -> Vec<String> {
 /// The addresses of the same site that forms with the method POST send to.
 pub fn of_forms(html: &str, page: &Url) -> Vec<Url> {
     let base = base(html, page);
-    let target = |action: String| if action.is_empty() { page } else { &base }.join(&action).ok();
-    let targets = post_actions(html).into_iter().filter_map(target);
-    targets.filter(|target| target.origin() == page.origin()).map(|target| without_session(target, &[])).collect()
+    post_actions(html).iter().filter_map(|action| form_target(action, page, &base)).collect()
+}
+
+/// The address to which a form is sent, without the id of a session. None if it is one of another site.
+pub fn form_target(action: &str, page: &Url, base: &Url) -> Option<Url> {
+    let target = if action.is_empty() { page } else { base }.join(action).ok()?;
+    (target.origin() == page.origin()).then(|| without_session(target, &[]))
 }
 
 /// The other site with the most links, and their number. None if each has fewer than [`MIN_LINKS`].

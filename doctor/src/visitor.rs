@@ -127,12 +127,16 @@ pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderVal
 
 /// The cookies without those of choices. None if only choices remain.
 pub fn without_choice(cookies: &HeaderValue, rules: &CookieRules) -> Option<HeaderValue> {
-    let is_choice = |(name, value): &(&str, &str)| rules.kind(name, value) == CookieKind::Varied;
-    if !pairs(cookies).any(|pair| is_choice(&pair)) {
+    without(cookies, |name, value| rules.kind(name, value) == CookieKind::Varied)
+}
+
+/// The cookies without some of them. None if none remains.
+pub fn without(cookies: &HeaderValue, is_left_out: impl Fn(&str, &str) -> bool) -> Option<HeaderValue> {
+    if !pairs(cookies).any(|(name, value)| is_left_out(name, value)) {
         return Some(cookies.clone());
     }
-    let others = pairs(cookies).filter(|pair| !is_choice(pair)).map(|(name, value)| format!("{name}={value}"));
-    let others: Vec<_> = others.collect();
+    let others = pairs(cookies).filter(|(name, value)| !is_left_out(name, value));
+    let others: Vec<_> = others.map(|(name, value)| format!("{name}={value}")).collect();
     HeaderValue::try_from(others.join("; ")).ok().filter(|header| !header.is_empty())
 }
 

@@ -5,8 +5,7 @@
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memchr_iter;
 
-use super::stored_page::StoredPage;
-use crate::ports::header_names;
+use super::{policy::validation::is_token, stored_page::StoredPage};
 
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
@@ -40,7 +39,7 @@ impl SessionIds {
 
     /// Returns whether the body or a header contains an id.
     pub fn are_in(&self, page: &StoredPage) -> bool {
-        if page.headers.iter().any(|(name, value)| header_names::is_token(name) && value.len() >= MIN_VALUE) {
+        if page.headers.iter().any(|(name, value)| is_token(name) && value.len() >= MIN_VALUE) {
             return true;
         }
         let body = page.body.read();

@@ -53,12 +53,6 @@ pub fn is_of_proxies(name: &HeaderName) -> bool {
     is_named(&read) || read.starts_with("cf-")
 }
 
-/// Returns whether a response header may have the token of a session, by its name: `Cart-Token`, `vendure-auth-token`.
-#[must_use]
-pub fn is_token(name: &HeaderName) -> bool {
-    name.as_str().ends_with("-token")
-}
-
 /// Hop-by-hop headers (RFC 9110 §7.6.1); `Connection` can name more.
 const HOP_BY_HOP: [&str; 10] = [
     "connection",

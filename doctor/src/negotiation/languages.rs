@@ -193,9 +193,10 @@ fn language_of_redirect(page: &Page) -> Option<String> {
 
 /// The home pages of the other languages, to which the shop redirects visitors by `Accept-Language`. `home` has its language in the
 /// path. Pages need not link them: in Django, a form selects the language.
-pub async fn other_homes(shop: &Shop, home: &Url) -> Vec<Url> {
+pub async fn other_homes(shop: &Shop, home: &Url, may_request: impl Fn(&Url) -> bool) -> Vec<Url> {
     let language = |url: &Url| url.path_segments()?.next().map(primary).filter(|language| is_language(language));
-    let (Some(own), Ok(root)) = (language(home), home.join("/")) else { return Vec::new() };
+    let root = home.join("/").ok().filter(&may_request);
+    let (Some(own), Some(root)) = (language(home), root) else { return Vec::new() };
     let (mut known, mut homes) = (vec![own], Vec::new());
     while known.len() < MAX_LANGUAGES {
         let asked: Vec<_> = LANGUAGES.into_iter().filter(|language| !known.contains(&primary(language))).collect();
@@ -208,6 +209,7 @@ pub async fn other_homes(shop: &Shop, home: &Url) -> Vec<Url> {
         known.push(found);
         homes.push(target);
     }
+    homes.retain(may_request);
     homes
 }
 

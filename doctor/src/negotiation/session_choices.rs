@@ -102,11 +102,9 @@ struct Form {
 
 impl Form {
     fn of(tag: &StartTag<()>, page: &Url, base: &Url) -> Option<Self> {
-        let action = attribute(tag, "action").filter(|action| !action.is_empty());
-        let target = action.map_or(Some(page.clone()), |action| base.join(&action).ok());
-        let target = target.filter(|target| target.origin() == page.origin())?;
+        let target = links::form_target(&attribute(tag, "action").unwrap_or_default(), page, base)?;
         let is_post = attribute(tag, "method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
-        Some(Self { target: links::without_session(target, &[]), is_post })
+        Some(Self { target, is_post })
     }
 
     /// The rule of a form whose address says that it chooses.
@@ -226,11 +224,7 @@ async fn visit(shop: &Shop, url: &Url, jar: &Jar) -> Option<Page> {
 
 /// The visitor's cookies without those that keep a choice. None without any.
 fn cookies(jar: &Jar, url: &Url) -> Option<HeaderValue> {
-    let cookies = jar.cookies(url)?;
-    let is_choice = |(name, value): &(&str, &str)| names_choice(name) || Choice::of(value).is_some();
-    let kept = visitor::pairs(&cookies).filter(|pair| !is_choice(pair)).map(|(name, value)| format!("{name}={value}"));
-    let kept = kept.collect::<Vec<_>>().join("; ");
-    HeaderValue::from_str(&kept).ok().filter(|cookies| !cookies.is_empty())
+    visitor::without(&jar.cookies(url)?, |name, value| names_choice(name) || Choice::of(value).is_some())
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use http::{HeaderMap, HeaderName, header};
 
-use crate::ports::header_names;
-
 /// The conditional headers for the origin, from the stored validators. `has_generated_etag`: the origin does not know the
 /// `ETag`. None without a validator.
 #[must_use]
@@ -30,6 +28,11 @@ const KEPT: [HeaderName; 7] = [
     HeaderName::from_static("cache-status"),
 ];
 
+/// Returns whether a response header may have the token of a session, by its name: `Cart-Token`, `vendure-auth-token`.
+pub fn is_token(name: &HeaderName) -> bool {
+    name.as_str().ends_with("-token")
+}
+
 /// The stored headers, updated by those of a 304. The old `Date` and `Age` are dropped.
 #[must_use]
 pub fn freshened(stored: &HeaderMap, not_modified: &HeaderMap) -> HeaderMap {
@@ -37,7 +40,7 @@ pub fn freshened(stored: &HeaderMap, not_modified: &HeaderMap) -> HeaderMap {
     headers.remove(header::DATE);
     headers.remove(header::AGE);
     // A token of a new session, such as `Cart-Token`, is for the visitor of this response only.
-    let is_taken = |name: &&HeaderName| !KEPT.contains(name) && !header_names::is_token(name);
+    let is_taken = |name: &&HeaderName| !KEPT.contains(name) && !is_token(name);
     for name in not_modified.keys().filter(is_taken) {
         headers.remove(name);
         for value in not_modified.get_all(name) {
