@@ -212,7 +212,7 @@ impl Examiner<'_> {
         self.variant(key, &SelectingHeaders::default()).await
     }
 
-    /// As [`Examiner::render`], for visitors with this choice.
+    /// The page for visitors with this choice. Its body lacks the same parts as that of [`Examiner::render`].
     async fn variant(&self, key: &PageKey, choice: &SelectingHeaders) -> Option<SharedRender> {
         let mut render = render::variant(&self.app, key, choice).await?;
         if let Some(template) = self.shop.template(key.url()) {

@@ -41,7 +41,7 @@ pub fn of_kind(kind: &str) -> impl Iterator<Item = &str> {
 pub fn is_of_kind(name: &str, value: &str, rules: &QueryRules) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphabetic() || b"/._-".contains(&byte);
     let is_name = !value.is_empty() && value.len() <= MAX_KIND && value.bytes().all(is_word);
-    rules.is_listed(name, value) || is_name && OF_KINDS.contains(&name)
+    rules.kept.lists(name, value) || is_name && OF_KINDS.contains(&name)
 }
 
 /// The parameters that `QUERY_KEPT` must name before `PATHS_SHARED` can store the pages of the kind, or popularity those of items. None
@@ -57,8 +57,8 @@ pub fn kept<'a>(kind: &'a str, rules: &UrlRules) -> Option<Vec<&'a str>> {
         None => OF_LISTS.contains(&&*name.to_ascii_lowercase()),
     };
     let has_rule = |name: &str| match name.split_once('=') {
-        Some((name, value)) => rules.query.is_listed(name, value),
-        None => rules.query.kept.contains(name),
+        Some((name, value)) => rules.query.kept.lists(name, value),
+        None => rules.query.kept.allows_any_value(name),
     };
     let kept: Vec<_> = of_kind(kind).filter(|name| !is_of_item(name)).collect();
     let may_be_kept = kept.iter().all(|name| is_kept(name));
@@ -99,14 +99,14 @@ fn is_of_visitor(value: &str) -> bool {
 mod tests {
     use edgefront::config::{
         item_routes::ItemRoutes,
-        rules::{ListedParameter, QueryRules},
+        rules::{Parameters, QueryRules},
     };
 
     use super::*;
 
     fn rules(routes: &str) -> UrlRules {
-        let (kept, listed) = ListedParameter::parse_list("language=en-gb").unwrap();
-        let query = QueryRules { kept, listed, ..QueryRules::default() };
+        let kept = Parameters::parse("language=en-gb").unwrap();
+        let query = QueryRules { kept, ..QueryRules::default() };
         UrlRules { items: ItemRoutes::parse(routes).unwrap(), query, ..UrlRules::default() }
     }
 

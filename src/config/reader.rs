@@ -172,8 +172,10 @@ impl Reader<'_> {
     }
 
     fn url_rules(&mut self) -> UrlRules {
-        let (kept, listed) = self.rules(&QUERY_KEPT, QueryRules::parse_kept);
-        let query = QueryRules { ignored: self.rules(&QUERY_IGNORED, Patterns::parse), kept, listed };
+        let query = QueryRules {
+            ignored: self.rules(&QUERY_IGNORED, Patterns::parse),
+            kept: self.rules(&QUERY_KEPT, QueryRules::parse_kept),
+        };
         let items = self.item_routes(&ITEM_ROUTES, "{item}");
         let personal_paths = self.rules(&PATHS_PERSONAL, PathPatterns::parse);
         let shared_paths: PathPatterns = self.rules(&PATHS_SHARED, PathPatterns::parse);

@@ -62,11 +62,11 @@ impl PageKey {
         let are_kept = || {
             let mut listed: Vec<Cow<str>> = Vec::new();
             form_urlencoded::parse(query.as_bytes()).all(|(name, value)| {
-                if query_rules.kept.contains(&name) || routes.parameters(&path).any(|own| own == name) {
+                if query_rules.kept.allows_any_value(&name) || routes.parameters(&path).any(|own| own == name) {
                     return true;
                 }
                 // Twice, it would be another page for each number of repetitions.
-                let is_new = query_rules.is_listed(&name, &value) && !listed.contains(&name);
+                let is_new = query_rules.kept.lists(&name, &value) && !listed.contains(&name);
                 listed.push(name);
                 is_new
             })
@@ -173,7 +173,7 @@ fn known_parameters(
     sort::sort_by(&mut kept, Ord::cmp);
     let is_of_item = |name: &str| routes.parameters(path).any(|own| own == name);
     let twice = kept.iter().zip(kept.iter().skip(1)).any(|((one, _), (next, _))| one == next);
-    if twice || kept.iter().any(|(name, value)| !is_of_item(name) && !rules.is_listed(name, value)) {
+    if twice || kept.iter().any(|(name, value)| !is_of_item(name) && !rules.kept.lists(name, value)) {
         return Err(Reason::Parameters);
     }
     let is_sorted = kept.iter().all(|(name, _)| is_of_item(name));

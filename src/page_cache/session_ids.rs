@@ -21,7 +21,8 @@ pub const CAUSE: &str = "the response contains the id of a session";
 pub struct SessionIds(Vec<String>);
 
 impl SessionIds {
-    /// Of a response to a shared render, whose `Set-Cookie`s the rules drop. A value in the page's address `url` is no secret.
+    /// Takes the values of the cookies that a response to a shared render sets and the rules drop. A value in the page's address
+    /// `url` is no secret.
     /// The cookie `csrf`, that of `CSRF_COOKIE`, has the same value for all visitors.
     pub fn of(headers: &HeaderMap, url: &str, csrf: Option<&str>) -> Self {
         let mut values = Vec::new();

@@ -187,22 +187,26 @@ pub fn language_of(page: &Page) -> Option<String> {
 fn language_of_redirect(page: &Page) -> Option<String> {
     let target = page.headers.get(header::LOCATION).filter(|_| page.status.is_redirection())?.to_str().ok()?;
     let target = Url::parse("http://shop.invalid").ok()?.join(target).ok()?;
-    let language = target.path_segments()?.next().map(primary)?;
-    is_language(&language).then_some(language)
+    language_in_path(&target)
+}
+
+/// The language at the start of the path, such as `/de/shoes`.
+fn language_in_path(url: &Url) -> Option<String> {
+    url.path_segments()?.next().map(primary).filter(|language| is_language(language))
 }
 
 /// The home pages of the other languages, to which the shop redirects visitors by `Accept-Language`. `home` has its language in the
 /// path. Pages need not link them: in Django, a form selects the language.
 pub async fn other_homes(shop: &Shop, home: &Url, may_request: impl Fn(&Url) -> bool) -> Vec<Url> {
-    let language = |url: &Url| url.path_segments()?.next().map(primary).filter(|language| is_language(language));
     let root = home.join("/").ok().filter(&may_request);
-    let (Some(own), Some(root)) = (language(home), root) else { return Vec::new() };
+    let (Some(own), Some(root)) = (language_in_path(home), root) else { return Vec::new() };
     let (mut known, mut homes) = (vec![own], Vec::new());
     while known.len() < MAX_LANGUAGES {
         let asked: Vec<_> = LANGUAGES.into_iter().filter(|language| !known.contains(&primary(language))).collect();
         let Some(page) = get(shop, &root, &header::ACCEPT_LANGUAGE, &asked.join(",")).await else { break };
         let target = redirect(page.status, &page.headers, &root).filter(|target| target.origin() == root.origin());
-        let Some((target, found)) = target.and_then(|target| Some((target.clone(), language(&target)?))) else { break };
+        let Some(target) = target else { break };
+        let Some(found) = language_in_path(&target) else { break };
         if known.contains(&found) {
             break;
         }

@@ -61,7 +61,10 @@ impl ChoiceAddresses {
             let field = match &**tag.name {
                 b"form" => {
                     form = Form::of(&tag, page, &base);
-                    self.add_form(form.as_ref().and_then(Form::rule), None);
+                    if let Some(rule) = form.as_ref().and_then(Form::rule) {
+                        let choice = Choice::named_in(&rule);
+                        self.add_form(rule, choice);
+                    }
                     continue;
                 }
                 b"select" => {
@@ -79,16 +82,15 @@ impl ChoiceAddresses {
                 if !form.is_post && may_request(&link) {
                     self.add_link(&link);
                 } else if form.is_post && names_choice(&name) {
-                    self.add_form(Some(form.target.path().to_owned()), Some(choice));
+                    self.add_form(form.target.path().to_owned(), choice);
                 }
             }
         }
     }
 
-    /// Adds the rule of a form. None: its address says what it chooses.
-    fn add_form(&mut self, rule: Option<String>, choice: Option<Choice>) {
-        if let Some(rule) = rule.filter(|rule| Choices::parse(rule).is_ok()) {
-            let choice = choice.unwrap_or_else(|| Choice::named_in(&rule));
+    /// Adds the rule of a form, if it is valid.
+    fn add_form(&mut self, rule: String, choice: Choice) {
+        if Choices::parse(&rule).is_ok() {
             self.forms.insert(rule, choice);
         }
     }

@@ -2,15 +2,13 @@
 
 use url::form_urlencoded;
 
-use super::{ListedParameter, PathPatterns, Patterns};
+use super::{Parameters, PathPatterns};
 
 /// Paths, and query parameters with any value or with a certain one, such as `/language/*, ?lang, ?route=common/language/*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
     paths: PathPatterns,
-    /// The parameters with any value.
-    parameters: Patterns,
-    listed: Vec<ListedParameter>,
+    parameters: Parameters,
 }
 
 impl Choices {
@@ -25,18 +23,18 @@ impl Choices {
         if parameters.contains(&"") {
             return Err("has ? without the name of a parameter, such as ?lang".to_owned());
         }
-        let (parameters, listed) = ListedParameter::parse_list(&parameters.join(","))?;
-        Ok(Self { paths: PathPatterns::parse(&paths.join(","))?, parameters, listed })
+        Ok(Self {
+            paths: PathPatterns::parse(&paths.join(","))?,
+            parameters: Parameters::parse(&parameters.join(","))?,
+        })
     }
 
     /// Returns whether a request to this path and query makes a choice.
     #[must_use]
     pub fn contains(&self, path: &str, query: Option<&str>) -> bool {
-        let chooses = |name: &str, value: &str| {
-            self.parameters.contains(name) || self.listed.iter().any(|own| own.contains(name, value))
-        };
-        let has_parameters = !self.parameters.is_empty() || !self.listed.is_empty();
-        let query = query.filter(|_| has_parameters).unwrap_or_default();
+        let chooses =
+            |name: &str, value: &str| self.parameters.allows_any_value(name) || self.parameters.lists(name, value);
+        let query = query.filter(|_| !self.parameters.is_empty()).unwrap_or_default();
         self.paths.contains(path)
             || form_urlencoded::parse(query.as_bytes()).any(|(name, value)| chooses(&name, &value))
     }
@@ -45,8 +43,7 @@ impl Choices {
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.paths.names().collect();
-        names.extend(self.parameters.names().map(|name| format!("?{name}")));
-        names.extend(self.listed.iter().map(|listed| format!("?{listed}")));
+        names.extend(self.parameters.entries().iter().map(|entry| format!("?{entry}")));
         names
     }
 }

@@ -16,7 +16,7 @@ pub use self::{
     holes::{HolePage, HoleRule, HoleRules, HoleSource},
     paths::PathPatterns,
     patterns::Patterns,
-    query::{ListedParameter, QueryRules},
+    query::{Parameters, QueryRules},
 };
 use super::item_routes::ItemRoutes;
 

@@ -1,7 +1,5 @@
 //! Rules for query parameters.
 
-use std::fmt;
-
 use super::patterns::{MAX_NAMES, Patterns};
 use crate::config::presets::Preset;
 
@@ -10,51 +8,45 @@ use crate::config::presets::Preset;
 pub struct QueryRules {
     /// `QUERY_IGNORED`: the page does not depend on them. The origin does not get them with a request for a page.
     pub ignored: Patterns,
-    /// The entries of `QUERY_KEPT` without values. All entries are exceptions from `QUERY_IGNORED`.
-    pub kept: Patterns,
-    /// The entries of `QUERY_KEPT` with values, such as `route=product/product`.
-    pub listed: Vec<ListedParameter>,
+    /// `QUERY_KEPT`: exceptions from `QUERY_IGNORED`, and the parameters that pages may have.
+    pub kept: Parameters,
 }
 
-/// A parameter with certain values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedParameter {
-    pub name: String,
-    pub values: Patterns,
+/// A list such as `page, route=product/product|product/category`: parameters with any value, and parameters with certain ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Those with any value.
+    names: Patterns,
+    /// The name of a parameter, and its values.
+    listed: Vec<(String, Patterns)>,
 }
 
 impl QueryRules {
     /// Returns whether the parameter is part of the key.
     #[must_use]
     pub fn is_part_of_key(&self, name: &str) -> bool {
-        !self.ignored.contains(name) || self.kept.contains(name) || self.listed.iter().any(|own| own.name == name)
-    }
-
-    /// Returns whether `QUERY_KEPT` lists this value of the parameter. Listed values are few, so popularity may admit such a page.
-    #[must_use]
-    pub fn is_listed(&self, name: &str, value: &str) -> bool {
-        self.listed.iter().any(|own| own.contains(name, value))
+        !self.ignored.contains(name) || self.kept.has(name)
     }
 
     /// Parses `QUERY_KEPT`.
     ///
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
-    pub fn parse_kept(text: &str) -> Result<(Patterns, Vec<ListedParameter>), String> {
-        let (names, listed) = ListedParameter::parse_list(text)?;
-        if listed.iter().any(|own| own.values.names().any(|value| value.contains('*'))) {
+    pub fn parse_kept(text: &str) -> Result<Parameters, String> {
+        let kept = Parameters::parse(text)?;
+        if kept.listed.iter().any(|(_, values)| values.names().any(|value| value.contains('*'))) {
             return Err("has a value with *: list the values, because each of them is another page".to_owned());
         }
-        Ok((names, listed))
+        Ok(kept)
     }
 }
 
-impl ListedParameter {
-    /// Parses a list such as `page, route=product/product|product/category`: names with any value, and names with certain ones.
+impl Parameters {
+    /// Parses the list.
     ///
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
-    pub fn parse_list(text: &str) -> Result<(Patterns, Vec<Self>), String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut names = String::new();
         let mut listed = Vec::new();
         for entry in text.split(',').map(str::trim) {
@@ -64,7 +56,7 @@ impl ListedParameter {
                     if values.is_empty() {
                         return Err(format!("has {entry:?}, without a value"));
                     }
-                    listed.push(Self { name: name.to_owned(), values });
+                    listed.push((name.to_owned(), values));
                 }
                 Some(_) => {
                     return Err(format!(
@@ -74,19 +66,41 @@ impl ListedParameter {
                 None => names = format!("{names},{entry}"),
             }
         }
-        Ok((Patterns::parse(&names)?, listed))
+        Ok(Self { names: Patterns::parse(&names)?, listed })
     }
 
-    /// Returns whether the entry lists this value of this parameter.
+    /// Returns whether the list has no parameter.
     #[must_use]
-    pub fn contains(&self, name: &str, value: &str) -> bool {
-        self.name == name && self.values.contains(value)
+    pub const fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.listed.is_empty()
     }
-}
 
-impl fmt::Display for ListedParameter {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "{}={}", self.name, self.values.names().collect::<Vec<_>>().join("|"))
+    /// Returns whether the list has the parameter, with any value or with certain ones.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.allows_any_value(name) || self.listed.iter().any(|(listed, _)| listed == name)
+    }
+
+    /// Returns whether the list has the parameter with any value.
+    #[must_use]
+    pub fn allows_any_value(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Returns whether the list has this value of the parameter. Listed values are few.
+    #[must_use]
+    pub fn lists(&self, name: &str, value: &str) -> bool {
+        self.listed.iter().any(|(listed, values)| listed == name && values.contains(value))
+    }
+
+    /// The entries as they were configured.
+    #[must_use]
+    pub fn entries(&self) -> Vec<String> {
+        let listed =
+            |(name, values): &(String, Patterns)| format!("{name}={}", values.names().collect::<Vec<_>>().join("|"));
+        let mut entries: Vec<_> = self.names.names().collect();
+        entries.extend(self.listed.iter().map(listed));
+        entries
     }
 }
 
@@ -94,7 +108,7 @@ impl Default for QueryRules {
     fn default() -> Self {
         let default = Preset::DEFAULT.get("QUERY_IGNORED").unwrap_or_default();
         // The default is valid; a test parses it.
-        Self { ignored: Patterns::parse(default).unwrap_or_default(), kept: Patterns::default(), listed: Vec::new() }
+        Self { ignored: Patterns::parse(default).unwrap_or_default(), kept: Parameters::default() }
     }
 }
 
@@ -104,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_ignored_parameter_can_be_kept() {
-        let rules = QueryRules { kept: Patterns::parse("utm_source").unwrap(), ..QueryRules::default() };
+        let rules = QueryRules { kept: Parameters::parse("utm_source").unwrap(), ..QueryRules::default() };
         for (name, expected) in [("color", true), ("utm_medium", false), ("utm_source", true), ("gclid", false)] {
             assert_eq!(rules.is_part_of_key(name), expected, "{name}");
         }
@@ -112,10 +126,7 @@ mod tests {
 
     #[test]
     fn a_parameter_can_be_kept_with_some_values_only() {
-        let (kept, listed) =
-            ListedParameter::parse_list("page, route=product/product|product/category, lang=en, route=common/*")
-                .unwrap();
-        let rules = QueryRules { kept, listed, ..QueryRules::default() };
+        let kept = Parameters::parse("page, route=product/product|product/category, lang=en, route=common/*").unwrap();
         for (name, value, expected) in [
             ("route", "product/product", true),
             ("route", "product/category", true),
@@ -125,13 +136,13 @@ mod tests {
             ("lang", "product/product", false),
             ("page", "2", false),
         ] {
-            assert_eq!(rules.is_listed(name, value), expected, "{name}={value}");
+            assert_eq!(kept.lists(name, value), expected, "{name}={value}");
         }
-        assert!(rules.kept.contains("page") && !rules.kept.contains("route"));
-        assert_eq!(rules.listed[0].to_string(), "route=product/product|product/category");
+        assert!(kept.allows_any_value("page") && !kept.allows_any_value("route"));
+        assert_eq!(kept.entries()[1], "route=product/product|product/category");
         assert!(QueryRules::parse_kept("route=common/*").is_err());
         for text in ["route=*", "a b", "route=", "=a", "r*=a", "a b=1", "route=|"] {
-            assert!(ListedParameter::parse_list(text).is_err(), "{text}");
+            assert!(Parameters::parse(text).is_err(), "{text}");
         }
     }
 }

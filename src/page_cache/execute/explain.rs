@@ -91,7 +91,7 @@ impl ExplainedRules {
             writes_personal: urls.personal_writes.names().collect(),
             choices: urls.choices.names(),
             query_ignored: urls.query.ignored.names().collect(),
-            query_kept: urls.query.kept.names().chain(urls.query.listed.iter().map(ToString::to_string)).collect(),
+            query_kept: urls.query.kept.entries(),
         }
     }
 }

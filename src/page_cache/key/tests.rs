@@ -1,15 +1,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::rules::{ListedParameter, PathPatterns};
+use crate::config::rules::{Parameters, PathPatterns};
 
 fn rules() -> UrlRules {
-    let (kept, listed) = ListedParameter::parse_list("page, f[], route=a/product|a/list").unwrap();
+    let kept = Parameters::parse("page, f[], route=a/product|a/list").unwrap();
     UrlRules {
         items: ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap(),
         personal_paths: PathPatterns::parse("/admin/*, /checkout").unwrap(),
         shared_paths: PathPatterns::parse("/, /shoes/*, /admin/*").unwrap(),
-        query: QueryRules { kept, listed, ..QueryRules::default() },
+        query: QueryRules { kept, ..QueryRules::default() },
         ..UrlRules::default()
     }
 }

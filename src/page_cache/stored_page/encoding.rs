@@ -80,7 +80,7 @@ impl StoredPage {
         Self::decode_around(value, None, key, selecting)
     }
 
-    /// As [`StoredPage::decode`]; with `held_body`, the value has no body, and `held_body` is the body.
+    /// Does the same as [`StoredPage::decode`]. With `held_body`, the value has no body, and `held_body` is the body.
     #[must_use]
     pub fn decode_around(
         value: &Bytes,
