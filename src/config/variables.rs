@@ -137,8 +137,13 @@ variables! {
     SHARDS_KNOWN = text("", "numbers of shards separated by commas, SHARDS among them, such as 1, 16");
     /// A session without a request for this time ends. The default is 30 days.
     SESSION_IDLE = number!("2592000", "seconds", 60);
-    /// A session ends at this age, even if it is in use. The default is 90 days.
-    SESSION_MAX_AGE = number!("7776000", "seconds", 60);
+    /// A session ends at this age, even if it is in use. The default is 90 days, the largest value 400 days: browsers keep no
+    /// cookie for longer.
+    SESSION_MAX_AGE = Variable {
+        allowed: "a whole number of seconds, 60 to 34560000",
+        max: 34_560_000,
+        ..number!("7776000", "seconds", 60)
+    };
     /// Views of the same item count once in this time: per session of a user, and per network for all other visitors.
     /// An isolate remembers the views of networks; another isolate may count one again.
     VIEW_WINDOW = number!("1800", "seconds", 0);

@@ -15,8 +15,10 @@ use crate::{
 use upstash_rest::{Command, FromReply, Pairs, Reply};
 
 /// Rows that one call of the script commits. While it runs, Redis serves no other client: half a millisecond.
-pub(super) const ROWS_PER_COMMIT: usize = 100;
-/// Bytes of rows in one request, to which the last call may add its own: Upstash accepts 10 MB.
+const ROWS_PER_COMMIT: usize = 100;
+/// Bytes of the rows that one call commits; a larger row has a call of its own.
+const BYTES_PER_COMMIT: usize = 1 << 20;
+/// Bytes of rows in one request: Upstash accepts 10 MB, and the request quotes the rows.
 const MAX_REQUEST_BYTES: usize = 4 << 20;
 /// Marks a row that the source does not have. No copy equals it, because a copy is a JSON object.
 const GONE: &[u8] = b"gone";
@@ -33,14 +35,38 @@ impl<'a> RowCommit<'a> {
         let copy = loaded.ok().map(|loaded| loaded.get(leased.row.as_str()).map_or(GONE, |json| json));
         Self { leased, copy }
     }
+
+    fn bytes(&self) -> usize {
+        self.copy.map_or(0, <[u8]>::len)
+    }
 }
 
 /// The rows of one call of the script.
 pub(super) struct CommitBatch<'a> {
-    /// At most [`ROWS_PER_COMMIT`] rows.
-    pub rows: Vec<RowCommit<'a>>,
+    rows: Vec<RowCommit<'a>>,
+    bytes: usize,
     /// The source failed for these rows.
-    pub source_failed: bool,
+    source_failed: bool,
+}
+
+impl<'a> CommitBatch<'a> {
+    /// Adds the rows of one query to `batches`.
+    pub fn add(batches: &mut Vec<Self>, rows: &'a [LeasedRow], loaded: Result<&'a HashMap<String, Bytes>, &'a Error>) {
+        let source_failed = loaded.is_err();
+        let first = batches.len();
+        for row in rows.iter().map(|row| RowCommit::new(row, loaded)) {
+            let bytes = row.bytes();
+            let fits =
+                |batch: &&mut Self| batch.rows.len() < ROWS_PER_COMMIT && batch.bytes + bytes <= BYTES_PER_COMMIT;
+            match batches.get_mut(first..).and_then(<[Self]>::last_mut).filter(fits) {
+                Some(batch) => {
+                    batch.bytes += bytes;
+                    batch.rows.push(row);
+                }
+                None => batches.push(Self { rows: vec![row], bytes, source_failed }),
+            }
+        }
+    }
 }
 
 /// The times of a commit.
@@ -79,9 +105,9 @@ pub(super) async fn commit(
     while !remaining.is_empty() {
         let mut bytes = 0;
         let fits = |batch: &&CommitBatch<'_>| {
-            let fits = bytes < MAX_REQUEST_BYTES;
-            bytes += batch.rows.iter().map(|row| row.copy.map_or(0, <[u8]>::len)).sum::<usize>();
-            fits
+            let is_first = bytes == 0;
+            bytes += batch.bytes;
+            is_first || bytes <= MAX_REQUEST_BYTES
         };
         let (sent, rest) = remaining.split_at(remaining.iter().take_while(fits).count());
         remaining = rest;

@@ -8,9 +8,7 @@ use futures_util::{StreamExt, stream};
 use serde::Serialize;
 
 use super::{
-    commit::{
-        CommitBatch, CommitTerms, Committed, EarliestDue, ROWS_PER_COMMIT, RowCommit, commit, earliest_due_command,
-    },
+    commit::{CommitBatch, CommitTerms, Committed, EarliestDue, commit, earliest_due_command},
     lease::{Holder, LeaseReason, LeasedRow, RowLease, RowSelection, lease, release},
     source::RowSource,
 };
@@ -177,14 +175,12 @@ async fn load_and_commit(
     let query = async |rows: &'_ [LeasedRow]| source.load(&ids(rows)).await;
     let chunks = leased.chunks(source.rows_per_query());
     let answers: Vec<_> = stream::iter(chunks.clone()).map(query).buffered(CONCURRENT_QUERIES).collect().await;
-    let batches = chunks.clone().zip(&answers).flat_map(|(rows, answer)| {
-        rows.chunks(ROWS_PER_COMMIT).map(move |rows| {
-            let rows = rows.iter().map(|row| RowCommit::new(row, answer.as_ref()));
-            CommitBatch { rows: rows.collect(), source_failed: answer.is_err() }
-        })
-    });
+    let mut batches = Vec::new();
+    for (rows, answer) in chunks.clone().zip(&answers) {
+        CommitBatch::add(&mut batches, rows, answer.as_ref());
+    }
     let elapsed = source.since(terms.began);
-    let committed = commit(redis, &batches.collect::<Vec<_>>(), terms, elapsed, report).await?;
+    let committed = commit(redis, &batches, terms, elapsed, report).await?;
 
     let mut loaded = LoadedRows::new();
     for (rows, answer) in chunks.zip(&answers) {

@@ -120,11 +120,11 @@ families! {
 
     /// token → when it logged in, Unix seconds. The list may name tokens that have ended: `login:` decides.
     SESSIONS: "sessions:" "{user}", "zset" in Sessions,
-    expires "`SESSION_MAX_AGE` after the last login", written by "log_in" "reap";
+    expires "400 days after the last login", written by "log_in" "reap";
 
     /// token → the device's public id and its label, such as `0123456789abcdef Firefox on Windows`.
     DEVICES: "devices:" "{user}", "hash" in Sessions,
-    expires "`SESSION_MAX_AGE` after the last login", written by "log_in" "reap";
+    expires "400 days after the last login", written by "log_in" "reap";
 
     /// Carts that ended with their session: `user`, `seen` (Unix seconds), `items` (JSON: item, quantity, item, …).
     ABANDONED: "abandoned:" "", "stream" in Sessions,

@@ -87,7 +87,6 @@ pub async fn log_in(
         .arg(user.as_str())
         .num(now)
         .num(now - config.idle)
-        .num(config.max_age.as_secs())
         .arg(old_token.map_or("", Token::as_str))
         // A repetition does not find a session past its maximum age.
         .num(once_ttl.unwrap_or_default().min(config.max_age.as_secs()))

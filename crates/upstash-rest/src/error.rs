@@ -25,9 +25,9 @@ pub enum Error {
     /// harmless.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// A response that is not the protocol's: the error page of a proxy, or a truncated body. Check the URL; the
-    /// command may have been executed.
-    #[error("the answer (status {status}) is not Redis over REST")]
+    /// A response that is not the protocol's: a status of 5xx, the error page of a proxy, or a truncated body. Check the
+    /// server and its URL; the command may have been executed.
+    #[error("the answer (status {status}) has no result of Redis")]
     NotRest {
         /// The HTTP status of the response.
         status: u16,

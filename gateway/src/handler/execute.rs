@@ -8,7 +8,7 @@ use crate::{
     error::{ErrorResponse, is_temporary},
     fault::Fault,
     policy::{self, Verdict},
-    region::{Position, Region},
+    region::{Position, Region, only_read},
     reply::{self, CommandResult},
     request::{Command, RequestKind},
     script,
@@ -121,7 +121,7 @@ async fn run_in_region(
                 replies => replies,
             };
             // After the replies, so that the position covers them.
-            let standing = near.standing().await?;
+            let standing = near.standing().await.ok().flatten()?;
             let is_refused = replies.iter().flatten().any(is_refused_for_now);
             (standing.has_received && !is_refused).then_some((replies, standing.position))
         };
@@ -131,7 +131,14 @@ async fn run_in_region(
     }
     let primary = region.reach_primary(near).await;
     let replies = send(primary, kind, commands).await?;
-    let standing = primary.standing().await;
+    let standing = match primary.standing().await {
+        Ok(standing) => standing,
+        // Without the position of its writes, the client could read an earlier state near it. This error makes it ask the primary.
+        Err(_) if !only_read(commands, primary).await.unwrap_or(false) => {
+            return Err(UpstreamError::ConnectionLost.into());
+        }
+        Err(_) => None,
+    };
     if standing.as_ref().is_some_and(|standing| standing.is_replica) {
         // It executes no write, and its state may be old.
         return Err(ErrorResponse::from_redis(

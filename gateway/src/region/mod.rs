@@ -203,7 +203,8 @@ impl Region {
         let Some(seen) = seen else { return true };
         let reached = async {
             loop {
-                match replica.standing().await.and_then(|standing| standing.position?.has_reached(seen)) {
+                match replica.standing().await.ok().flatten().and_then(|standing| standing.position?.has_reached(seen))
+                {
                     Some(true) => return true,
                     Some(false) => sleep(POLL).await,
                     None => return false,
@@ -218,7 +219,8 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn only_read(commands: &[Command], near: &Upstream) -> Result<bool, UpstreamError> {
+/// Returns whether a replica may execute these commands.
+pub(crate) async fn only_read(commands: &[Command], near: &Upstream) -> Result<bool, UpstreamError> {
     for command in commands {
         if !policy::may_run_on_replica(command, near).await? {
             return Ok(false);
@@ -235,7 +237,7 @@ fn replica_of(host: &str, port: u16) -> Command {
 async fn follow(replica: &Upstream, host: &str, port: u16) -> Result<(), String> {
     replica.run([&replica_of(host, port)]).await.map_err(|error| error.to_string())?;
     let is_up = async {
-        while replica.standing().await.is_none_or(|standing| !standing.is_linked) {
+        while replica.standing().await.ok().flatten().is_none_or(|standing| !standing.is_linked) {
             sleep(POLL).await;
         }
     };

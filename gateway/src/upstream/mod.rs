@@ -168,9 +168,13 @@ impl Upstream {
     }
 
     /// The server's part in the replication; `None` if the server does not say. Not for a cluster.
-    pub(crate) async fn standing(&self) -> Option<Standing> {
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub(crate) async fn standing(&self) -> Result<Option<Standing>, UpstreamError> {
         let query = Command::from_words(&["INFO", "replication"]);
-        Some(Standing::from_info(&self.run([&query]).await.ok()?.pop().and_then(into_text)?))
+        let info = self.run([&query]).await?.pop().and_then(into_text);
+        Ok(info.as_deref().map(Standing::from_info))
     }
 
     /// The server's name and version, such as `valkey 9.1.2`.

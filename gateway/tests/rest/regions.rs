@@ -1,10 +1,21 @@
 //! A primary and two replicas, each behind the gateway of its region.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use edgefront_gateway::{
     Gateway, Options, RegionOptions, StartError,
     server::{Server, ServerOptions},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
 };
 
 use crate::{
@@ -246,6 +257,49 @@ async fn a_primary_that_has_become_a_replica_answers_nothing() {
         }
     }
     assert_eq!(get(&regions.far[0], None).await, OLD, "a replica still answers those who wait for nothing");
+}
+
+/// A link to `server`, and a switch. With it, the link breaks when the position in the replication stream is asked for.
+async fn link_to(server: &Server) -> (String, Arc<AtomicBool>) {
+    let address = server.url().strip_prefix("redis://").expect("an address").to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("redis://{}", listener.local_addr().expect("an address"));
+    let breaks = Arc::new(AtomicBool::new(false));
+    let switch = breaks.clone();
+    tokio::spawn(async move {
+        while let Ok((near, _)) = listener.accept().await {
+            let far = TcpStream::connect(&address).await.expect("the server");
+            let switch = switch.clone();
+            tokio::spawn(async move {
+                let ((mut asked, mut answered), (mut answers, mut sent)) = (near.into_split(), far.into_split());
+                tokio::spawn(async move { tokio::io::copy(&mut answers, &mut answered).await });
+                let mut bytes = [0; 4_096];
+                while let Ok(length @ 1..) = asked.read(&mut bytes).await {
+                    let read = &bytes[..length];
+                    if switch.load(Ordering::SeqCst) && read.windows(11).any(|word| word == b"replication") {
+                        return;
+                    }
+                    sent.write_all(read).await.expect("the server");
+                }
+            });
+        }
+    });
+    (url, breaks)
+}
+
+#[tokio::test]
+async fn a_write_whose_position_is_unknown_is_no_success() {
+    let (primary, replica) = (server(), server());
+    let (url, breaks) = link_to(&primary).await;
+    let options = Options { region: Some(RegionOptions::new(&url)), ..Options::new(replica.url(), TOKEN) };
+    let far = Rest { gateway: Gateway::start(options).await.expect("a gateway") };
+    assert_eq!(post(&far, "/", None, r#"["SET","k","old"]"#).await.status, 200);
+    breaks.store(true, Ordering::SeqCst);
+    let answer = post(&far, "/", None, r#"["SET","k","new"]"#).await;
+    assert_eq!((answer.status, answer.header("upstash-sync-token")), (502, None), "{}", answer.text());
+    breaks.store(false, Ordering::SeqCst);
+    let token = token(&post(&far, "/", None, r#"["INCR","n"]"#).await);
+    assert_eq!(get(&far, Some(&token)).await, NEW, "it was executed");
 }
 
 #[tokio::test]

@@ -10,11 +10,13 @@ use crate::{
 
 /// Different kinds in one sample. Further kinds count as one kind for each class of status.
 const MAX_KINDS: usize = 64;
+/// Different kinds in one entry of a stream. Visitors can cause many kinds of errors at no cost to them.
+const MAX_ENTRY_KINDS: usize = 8;
 /// Latest errors in one sample.
 const MAX_LATEST: usize = 20;
 /// The longest reason, in characters.
 const MAX_REASON: usize = 160;
-/// The route and the cause of the kinds beyond [`MAX_KINDS`].
+/// The route and the cause of the further kinds.
 const OTHER: &str = "other";
 
 /// The kind of an error: all errors of a kind are counted together.
@@ -77,7 +79,12 @@ impl Errors {
 
     /// Adds a count.
     pub fn add(&mut self, kind: ErrorKind, count: u64) {
-        let is_known = self.counts.len() < MAX_KINDS || self.find(&kind).is_ok();
+        self.add_to(MAX_KINDS, kind, count);
+    }
+
+    /// Adds a count to at most `limit` kinds, and one for each class of status.
+    fn add_to(&mut self, limit: usize, kind: ErrorKind, count: u64) {
+        let is_known = self.counts.len() < limit || self.find(&kind).is_ok();
         let kind = if is_known {
             kind
         } else {
@@ -132,6 +139,17 @@ impl Errors {
     pub(super) fn keep_field(&mut self, text: &str) {
         self.latest.extend(ErrorEvent::parse(text));
         self.bound_latest();
+    }
+
+    /// The counts for an entry: those of the most frequent kinds, and the sums of the others.
+    pub(super) fn entry_counts(&self) -> Vec<(ErrorKind, u64)> {
+        let mut counts = self.counts.clone();
+        sort::sort_by(&mut counts, |(_, one), (_, other)| other.cmp(one));
+        let mut errors = Self::default();
+        for (kind, count) in counts {
+            errors.add_to(MAX_ENTRY_KINDS, kind, count);
+        }
+        errors.counts
     }
 
     /// The latest errors as values of an entry's fields: `milliseconds status route cause reason`.
@@ -194,6 +212,13 @@ mod tests {
         let other = ErrorKind { status: 400, route: OTHER.to_owned(), cause: OTHER.to_owned() };
         assert_eq!((errors.count(&other), errors.counts.iter().map(|(_, count)| count).sum::<u64>()), (36, 100));
         assert_eq!(errors.latest[0].at.as_millis(), NOON + 99);
+
+        errors.add(kind(500, "frequent"), 7);
+        errors.add(kind(404, "cause-50"), 7);
+        let entry = errors.entry_counts();
+        assert_eq!(entry.iter().map(|(_, count)| count).sum::<u64>(), 114);
+        let has = |kind: &ErrorKind| entry.iter().any(|(own, _)| own == kind);
+        assert!(entry.len() <= 10 && has(&other) && has(&kind(404, "cause-50")), "{entry:?}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ use crate::{
 use upstash_rest::{Attribution, Command, Meter, Totals};
 
 /// Entries in the stream: one hour of 5 isolates that are always busy, about 4 MB. More isolates cover less time.
-const MAX_ENTRIES: u32 = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 /// The deadline of an entry in a request of its own.
 const ENTRY_DEADLINE: Duration = Duration::from_secs(5);
 

@@ -15,7 +15,7 @@ const LATEST_ERROR: &str = "error";
 /// The name of the field with the visitors online.
 const ONLINE: &str = "online";
 /// Latest errors in one entry.
-const LATEST_ERRORS: usize = 5;
+const LATEST_ERRORS: usize = 3;
 
 /// Counts, latencies and errors in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,7 +35,8 @@ impl TrafficSample {
         let latencies = self.latencies.iter().map(|(kind, histogram)| (kind.name(), histogram.encode()));
         let latencies = latencies.filter(|(_, text)| !text.is_empty());
         let latencies = latencies.map(|(kind, text)| (format!("{LATENCY}{kind}"), text));
-        let errors = self.errors.counts().iter().map(|(kind, count)| (format!("{ERROR}{kind}"), count.to_string()));
+        let errors =
+            self.errors.entry_counts().into_iter().map(|(kind, count)| (format!("{ERROR}{kind}"), count.to_string()));
         let latest = self.errors.latest_fields(LATEST_ERRORS).map(|text| (LATEST_ERROR.to_owned(), text));
         let online = self.online.map(|online| (ONLINE.to_owned(), online.to_string()));
         counts.chain(latencies).chain(errors).chain(latest).chain(online)

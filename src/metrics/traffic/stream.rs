@@ -6,7 +6,7 @@ use super::TrafficSample;
 use crate::{ports::error::Error, schema::redis::Redis};
 use upstash_rest::{Command, Pairs};
 
-/// Entries in one reply: at most about 2 MB.
+/// Entries in one reply: usually 1 MB, at most 4 MB.
 const BATCH: usize = 2_000;
 
 /// An entry of a stream.
@@ -29,10 +29,18 @@ fn parse((id, Pairs(fields)): &(String, Pairs<String, String>)) -> Entry {
 }
 
 /// Reads the newest entries, newest first: at most `limit`, and none before `since`, in milliseconds.
-pub(super) async fn read_newest(redis: &Redis, key: &str, limit: u32, since: u64) -> Result<Vec<Entry>, Error> {
-    let read = Command::read("XREVRANGE").arg(key).arg("+").num(since).arg("COUNT").num(limit);
-    let entries: Entries = redis.run(read).await?;
-    Ok(entries.iter().map(parse).collect())
+pub(super) async fn read_newest(redis: &Redis, key: &str, limit: usize, since: u64) -> Result<Vec<Entry>, Error> {
+    let (mut newest, mut end) = (Vec::new(), "+".to_owned());
+    loop {
+        let count = BATCH.min(limit - newest.len());
+        let read = Command::read("XREVRANGE").arg(key).arg(end.as_str()).num(since).arg("COUNT").num(count);
+        let entries: Entries = redis.run(read).await?;
+        newest.extend(entries.iter().map(parse));
+        match entries.last() {
+            Some((id, _)) if entries.len() == count && newest.len() < limit => end = format!("({id}"),
+            _ => return Ok(newest),
+        }
+    }
 }
 
 /// Passes all entries of a period, in milliseconds, to `visit`, oldest first.

@@ -3,11 +3,11 @@
 -- The old session's cart and views move to the new session, unless they belong to another user.
 -- If another program has damaged the user's lists, the session starts without an entry there.
 -- KEYS login: recent: abandoned: sessions:U devices:U viewed:N cart:N [viewed:O cart:O] [once:K]
--- ARGV N U now idle_cutoff max_age O once_ttl device
---      N, O: the new and the old token, O '' = none; max_age and once_ttl in seconds; device: the value in devices:U
+-- ARGV N U now idle_cutoff O once_ttl device
+--      N, O: the new and the old token, O '' = none; once_ttl: in seconds; device: the value in devices:U
 -- returns the token: N, or the token of the session that an earlier attempt, known by once:K, began
 local login, recent, abandoned, sessions, devices = unpack(KEYS)
-local new, user, now, idle_cutoff, max_age, old, once_ttl, device = unpack(ARGV)
+local new, user, now, idle_cutoff, old, once_ttl, device = unpack(ARGV)
 local once = KEYS[old == '' and 8 or 10]
 
 if once then
@@ -57,7 +57,9 @@ if #dead > 0 then
   redis.call('ZREM', sessions, unpack(dead))
   redis.pcall('HDEL', devices, unpack(dead))
 end
--- No session outlives its maximum age, and this session is the youngest.
-if type(redis.pcall('ZADD', sessions, now, new)) == 'number' then redis.call('EXPIRE', sessions, max_age) end
-if type(redis.pcall('HSET', devices, new, device)) == 'number' then redis.call('EXPIRE', devices, max_age) end
+-- No session outlives 400 days, the largest SESSION_MAX_AGE, and this session is the youngest. The lists do not follow a smaller
+-- SESSION_MAX_AGE: if it is raised later, they must still name the earlier sessions.
+local longest_age = 400 * 24 * 3600
+if type(redis.pcall('ZADD', sessions, now, new)) == 'number' then redis.call('EXPIRE', sessions, longest_age) end
+if type(redis.pcall('HSET', devices, new, device)) == 'number' then redis.call('EXPIRE', devices, longest_age) end
 return new

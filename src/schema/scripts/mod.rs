@@ -88,7 +88,7 @@ pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83
 pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "fad52f22c27a4c9c10a34f9dca366600f21f27b6");
+pub static LOG_IN: Script = lua!("log_in", "b08e61dec438f917655d990c200178f6e420b98f");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "6ec9a4ffd5e515ee35a1f1d812136699aa9dee69").readable(PAGE_READS);

@@ -102,6 +102,21 @@ async fn many_rows_take_few_queries() {
     assert!(stock.store.counts().requests - before <= 1 + 2 + 2);
 }
 
+#[tokio::test]
+async fn large_rows_are_committed_in_requests_of_four_megabytes() {
+    let stock = Stock::new().await;
+    for number in 0..250 {
+        let id = format!("row-{number}");
+        stock.schedule(&id, 60.0).await;
+        stock.put_large(&id, 40_000);
+    }
+    assert_eq!(stock.refresh().await, refreshed(250));
+    let log = stock.store.gateway.log();
+    let calls = log.iter().map(|entry| entry.commands.iter().filter(|name| *name == "EVALSHA").count());
+    let commits: Vec<_> = calls.filter(|calls| *calls > 1).collect();
+    assert_eq!(commits, [4, 4, 2], "a call commits a megabyte");
+}
+
 /// This cost makes 10,000 rows with a period of 5 s possible (`cargo bench --bench refresh` measures how late they
 /// are).
 #[tokio::test]

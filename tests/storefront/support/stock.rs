@@ -71,6 +71,12 @@ impl Stock {
         self.rows.lock().unwrap().insert(id.to_owned(), row);
     }
 
+    /// As [`Stock::put`], with a description of `bytes`.
+    pub fn put_large(&self, id: &str, bytes: usize) {
+        let row = json!({"id": id, "description": "x".repeat(bytes)});
+        self.rows.lock().unwrap().insert(id.to_owned(), row);
+    }
+
     /// Takes a row out of the database.
     pub fn delete(&self, id: &str) {
         self.rows.lock().unwrap().remove(id);

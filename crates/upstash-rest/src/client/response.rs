@@ -29,6 +29,8 @@ impl ResponseBody {
         Err(match (status, cause) {
             (401, _) => Error::Unauthorized,
             (429, _) => Error::Quota,
+            // The server failed, whatever it says in JSON: it may have executed the commands.
+            (500..=599, Some(Error::Refused { .. } | Error::Unavailable)) => Error::NotRest { status },
             (_, Some(error @ (Error::Refused { .. } | Error::Unavailable | Error::Quota | Error::Unauthorized))) => {
                 error
             }
@@ -84,7 +86,9 @@ mod tests {
             (401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#, Err(Error::Unauthorized)),
             (401, "no", Err(Error::Unauthorized)),
             (429, "slow down", Err(Error::Quota)),
-            (500, r#"{"error":"ERR internal"}"#, Err(refused("ERR"))),
+            (500, r#"{"error":"ERR internal"}"#, Err(Error::NotRest { status: 500 })),
+            (502, r#"{"error":"ERR unknown command"}"#, Err(Error::NotRest { status: 502 })),
+            (503, r#"{"error":"ERR max requests limit exceeded."}"#, Err(Error::Quota)),
             (503, "<html>upstream</html>", Err(Error::NotRest { status: 503 })),
         ] {
             assert_eq!(read(status, body), expected, "{status} {body}");

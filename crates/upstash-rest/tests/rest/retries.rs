@@ -32,7 +32,9 @@ async fn reads_and_repeatable_writes_are_tried_twice() {
 async fn the_second_attempt_gives_the_reply() {
     let db = Database::new().await;
     db.aside::<()>(Command::write("SET").arg("n").arg("7")).await;
-    for fault in [Fault::LoseReply, Fault::Truncate, Fault::Garbage, Fault::Status(502, "<html>".to_owned())] {
+    let bodies = ["<html>", r#"{"error":"ERR the connection to Redis broke, the command may have been executed"}"#];
+    let failures = bodies.map(|body| Fault::Status(502, body.to_owned()));
+    for fault in [Fault::LoseReply, Fault::Truncate, Fault::Garbage].into_iter().chain(failures) {
         db.gateway.set_fault_for(fault.clone(), FaultScope::Next(1));
         assert_eq!(db.client.run::<u64>(get()).await, Ok(7), "{fault:?}");
     }
