@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use super::{
     key::PageKey,
-    memory::PageMemory,
+    memory::PageKeys,
     policy::{
         Heuristic, Reason, RequestDirectives,
         freshness::{Arrival, Popularity, freshness},
@@ -31,11 +31,11 @@ static BYPASS_HEADERS: [HeaderName; 3] = [header::AUTHORIZATION, header::IF_MATC
 ///
 /// # Errors
 /// The reason to bypass the cache.
-pub fn admit(request: &Request, rules: &UrlRules, memory: &PageMemory) -> Result<(PageKey, RequestDirectives), Reason> {
+pub fn admit(request: &Request, rules: &UrlRules, keys: &PageKeys) -> Result<(PageKey, RequestDirectives), Reason> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(Reason::Method);
     }
-    let key = memory.key(text(request.uri()), rules)?;
+    let key = keys.of_url(text(request.uri()), rules)?;
     if let Some(name) = BYPASS_HEADERS.iter().find(|name| request.headers().contains_key(*name)) {
         return Err(Reason::RequestHeader(name.as_str()));
     }
@@ -175,8 +175,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::Empty).unwrap();
-        let memory = PageMemory::new(std::time::Duration::ZERO);
-        let page = admit(&request, &UrlRules::default(), &memory).map(|(page, _)| page);
+        let page = admit(&request, &UrlRules::default(), &PageKeys::default()).map(|(page, _)| page);
         page.map(|page| page.item().map(ToString::to_string).unwrap_or_default())
     }
 

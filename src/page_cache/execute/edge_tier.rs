@@ -138,7 +138,7 @@ fn take(
     page.hold(&*app.fetch);
     let page = Rc::new(page);
     if page.item.is_some() {
-        app.pages.name(&key.naming(page.item.as_ref()));
+        app.pages.keys.name(&key.naming(page.item.as_ref()));
     }
     // The copy was confirmed as long ago as that of the home tier.
     app.pages.keep(key.hash(), page.clone(), epoch.earlier(age));

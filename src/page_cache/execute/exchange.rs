@@ -121,7 +121,7 @@ pub async fn exchange<'a>(
     let item = directives.item.as_ref().or_else(|| validated?.item.as_ref()).cloned();
     let shown = request.key.naming(item.as_ref());
     if status == StatusCode::OK {
-        app.pages.name(&shown);
+        app.pages.keys.name(&shown);
     }
     let popularity = popularity_of_response(request.key, &shown, request.popularity);
     let reply = OriginReply { asked, arrived, status, headers, item, directives: &directives };

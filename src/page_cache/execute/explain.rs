@@ -131,7 +131,7 @@ pub struct ExplainedEntry {
 /// [`Error::Redis`]. An origin that fails is no error: it is the reason.
 pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation, Error> {
     let config = &app.config.page;
-    let key = match app.pages.key(url.to_owned(), &config.urls) {
+    let key = match app.pages.keys.of_url(url.to_owned(), &config.urls) {
         Ok(key) => key,
         Err(reason) => return Ok(Explanation::not_a_page(reason, config)),
     };

@@ -224,7 +224,7 @@ impl PageRequest {
         let item = lookup.page.as_ref().and_then(|page| page.item.as_ref());
         if item.is_some() && item != self.key.item() {
             self.key = self.key.naming(item);
-            self.visit.app.pages.name(&self.key);
+            self.visit.app.pages.keys.name(&self.key);
         }
     }
 }

@@ -173,6 +173,6 @@ fn learn_item(
         return popularity;
     }
     let shown = key.naming(directives.item.as_ref());
-    app.pages.name(&shown);
+    app.pages.keys.name(&shown);
     popularity_of_response(key, &shown, popularity)
 }

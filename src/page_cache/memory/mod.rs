@@ -1,55 +1,66 @@
 //! The isolate's memory of pages. It keeps entries for seconds to minutes, and its size is bounded. It holds plain data
-//! only, because several requests share it.
+//! only, because several requests share it. A full map forgets its expired entries first, then all of them. If the last
+//! column of the table is empty, nothing else ends the entry.
 //!
-//! - [`copies`]: pages as Redis recently returned them.
-//! - [`facts`]: facts of sessions that fill holes.
-//! - [`notes`]: hit-for-miss notes, failed renders.
-//! - [`visitor_contents`]: visitors' content for holes, and the requests for it that are under way.
-//! - [`refusals`]: refused renders, and the visitors' own requests after them.
-//! - [`renders`]: the renders in progress.
+//! | entry | saves | bound | ends |
+//! | --- | --- | --- | --- |
+//! | [`keys`]: a URL's key | parsing the URL | 2,000 URLs | |
+//! | [`keys`]: the item that the origin named for a page | a lookup with the rank of another item | 2,000 pages | the origin names none |
+//! | [`copies`]: a page from Redis | the lookup for `PAGE_MEMORY`, then the page's transfer; a fallback without Redis | 2,000 copies, 12 MiB; the least recently used goes | the page expires, a purge, an unsafe request |
+//! | [`copies`]: the last invalidation of a page | nothing: earlier lookups must not restore the copy | 1,000 pages | |
+//! | `unstorable`: hit-for-miss | the lookup and the wait for a render | 10,000 pages | 2 min, a purge, a storable response |
+//! | `unstorable_personal` | the lookup, if the request is personal | 10,000 pages | 10 s, a purge |
+//! | `unstorable_classes` | a shared render for requests of a class | 10,000 classes | 10 s, a purge of all pages |
+//! | `unpopular` | a shared render that popularity does not admit | 10,000 pages | 2 min |
+//! | `failed` | a render by a failing origin | 10,000 pages | 5 s, a successful render |
+//! | `refuted` | further attempts to end a hit-for-miss note | 10,000 pages | 2 min |
+//! | [`refusals`]: the last two responses after refused renders | the visitor's own request while the shop is down | 2 times | 5 s, 2 min |
+//! | [`renders`]: a render in progress | the lookups of requests that wait for it | 16 late renders of a page | the render ends |
+//! | `account`: sizes of stored pages | a request to Redis for each stored page | | they are written |
+//! | [`visitor_contents`]: a visitor's content for holes | a request to the origin | 1,000 requests, 4 MiB | 2 s, a change by the visitor |
+//! | [`facts`]: facts of a session for holes | a request to Redis | 5,000 sessions | 2 s, a change by the visitor |
 
 mod copies;
 mod facts;
+mod keys;
 mod notes;
 mod refusals;
 mod renders;
 mod visitor_contents;
 
-use std::{cell::RefCell, collections::HashMap, ops::Deref, rc::Rc, time::Duration};
+use std::{cell::RefCell, ops::Deref, rc::Rc, time::Duration};
 
-pub use self::copies::{LocalHit, LookupEpoch};
 use self::{
     copies::LocalCopies, facts::FactMemory, notes::Notes, refusals::Refusals, renders::Renders,
     visitor_contents::VisitorContents,
 };
-pub use self::{facts::SessionFacts, renders::RenderGuard, visitor_contents::Role};
+pub use self::{
+    copies::{LocalHit, LookupEpoch},
+    facts::SessionFacts,
+    keys::PageKeys,
+    renders::RenderGuard,
+    visitor_contents::Role,
+};
 use super::{
     account::PageAccount,
     hit_for_miss::HIT_FOR_MISS,
-    key::PageKey,
     policy::Reason,
     selecting::{RequestClass, SelectingHeaders},
     stored_page::StoredPage,
 };
-use crate::{config::rules::UrlRules, ports::time::Timestamp, proxy::home::PageChange, schema::ids::ItemId};
+use crate::{ports::time::Timestamp, proxy::home::PageChange};
 
 /// Hit-for-miss after a response to one visitor or one class of requests. Short, because another response may be storable.
 const PERSONAL_HIT_FOR_MISS: Duration = Duration::from_secs(10);
 /// Backoff after a failed render: an isolate serves the stale page without asking the origin.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Largest number of URLs with a remembered key. Parsing a URL takes as long as the rest of a local hit.
-const MAX_URLS: usize = 2_000;
-/// Longest remembered URL, bytes.
-const MAX_URL: usize = 500;
-
 /// See the [module](self).
 pub struct PageMemory {
     /// `PAGE_MEMORY`: the longest time for which a copy or a note counts without a confirmation from Redis.
     ttl: Duration,
-    keys: RefCell<HashMap<String, PageKey>>,
-    /// The items that the origin named, by the page's hash.
-    named: RefCell<HashMap<String, ItemId>>,
+    /// The keys of URLs.
+    pub keys: PageKeys,
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
@@ -59,8 +70,8 @@ pub struct PageMemory {
     unstorable_classes: Notes<()>,
     /// Pages without stated freshness whose item was not popular.
     unpopular: Notes<()>,
-    /// The time at which the last render of a page failed.
-    failed: Notes<Timestamp>,
+    /// Pages whose last render failed.
+    failed: Notes<()>,
     /// Pages whose hit-for-miss note a response has ended.
     refuted: Notes<()>,
     /// The shop's recent responses to visitors whose shared render it refused.
@@ -81,62 +92,20 @@ impl PageMemory {
     pub fn new(ttl: Duration) -> Self {
         Self {
             ttl,
-            keys: RefCell::default(),
-            named: RefCell::default(),
+            keys: PageKeys::default(),
             copies: RefCell::new(LocalCopies::new(ttl)),
-            unstorable: Notes::default(),
-            unstorable_personal: Notes::default(),
-            unstorable_classes: Notes::default(),
-            unpopular: Notes::default(),
-            failed: Notes::default(),
-            refuted: Notes::default(),
+            unstorable: Notes::lasting(HIT_FOR_MISS),
+            unstorable_personal: Notes::lasting(PERSONAL_HIT_FOR_MISS),
+            unstorable_classes: Notes::lasting(PERSONAL_HIT_FOR_MISS),
+            unpopular: Notes::lasting(HIT_FOR_MISS),
+            failed: Notes::lasting(FAILURE_BACKOFF),
+            refuted: Notes::lasting(HIT_FOR_MISS),
             refusals: Refusals::default(),
             renders: Renders::default(),
             account: PageAccount::default(),
             visitor_contents: VisitorContents::default(),
             facts: FactMemory::default(),
         }
-    }
-
-    /// The key of a URL: [`PageKey::of_url`], remembered, with the item that the origin named for the page.
-    ///
-    /// # Errors
-    /// As [`PageKey::of_url`].
-    pub fn key(&self, url: String, rules: &UrlRules) -> Result<PageKey, Reason> {
-        let key = self.key_of_url(url, rules)?;
-        let named = self.named.borrow();
-        let item = named.get(key.hash());
-        Ok(if item.is_some() { key.naming(item) } else { key })
-    }
-
-    /// Remembers the item that the origin named for the page of `key`, or that it named none.
-    pub fn name(&self, key: &PageKey) {
-        let mut named = self.named.borrow_mut();
-        match key.named() {
-            None => drop(named.remove(key.hash())),
-            Some(item) if named.get(key.hash()) == Some(item) => {}
-            Some(item) => {
-                if named.len() >= MAX_URLS {
-                    named.clear();
-                }
-                named.insert(key.hash().to_owned(), item.clone());
-            }
-        }
-    }
-
-    fn key_of_url(&self, url: String, rules: &UrlRules) -> Result<PageKey, Reason> {
-        let mut keys = self.keys.borrow_mut();
-        if let Some(key) = keys.get(&url) {
-            return Ok(key.clone());
-        }
-        let key = PageKey::of_url(&url, rules)?;
-        if url.len() <= MAX_URL {
-            if keys.len() >= MAX_URLS {
-                keys.clear();
-            }
-            keys.insert(url, key.clone());
-        }
-        Ok(key)
     }
 
     /// The reason why the page cannot be stored for anybody, from a recent response.
@@ -158,7 +127,7 @@ impl PageMemory {
     pub fn may_refute(&self, hash: &str, now: Timestamp) -> bool {
         let is_first = self.refuted.get(hash, now).is_none();
         if is_first {
-            self.refuted.put(hash, (), HIT_FOR_MISS, now);
+            self.refuted.put(hash, (), now);
         }
         is_first
     }
@@ -171,7 +140,7 @@ impl PageMemory {
     /// Notes that the page cannot be stored, and drops its copies.
     pub fn note_unstorable(&self, hash: &str, reason: Reason, now: Timestamp) {
         self.copies.borrow_mut().forget(hash, now);
-        self.unstorable.put(hash, (reason, now), HIT_FOR_MISS, now);
+        self.unstorable.put(hash, (reason, now), now);
     }
 
     /// The reason why a recent personal render could not be stored.
@@ -182,7 +151,7 @@ impl PageMemory {
 
     /// Notes that a personal render of the page cannot be stored.
     pub fn note_unstorable_personal(&self, hash: &str, reason: Reason, now: Timestamp) {
-        self.unstorable_personal.put(hash, reason, PERSONAL_HIT_FOR_MISS, now);
+        self.unstorable_personal.put(hash, reason, now);
     }
 
     /// Returns whether a recent response to a request of the class could not be stored.
@@ -193,7 +162,7 @@ impl PageMemory {
 
     /// Notes that a response to a request of the class cannot be stored.
     pub fn note_unstorable_for(&self, class: &RequestClass, now: Timestamp) {
-        self.unstorable_classes.put(class.as_str(), (), PERSONAL_HIT_FOR_MISS, now);
+        self.unstorable_classes.put(class.as_str(), (), now);
     }
 
     /// Returns whether a recent response stated no freshness, so that only popularity can admit the page.
@@ -204,7 +173,7 @@ impl PageMemory {
 
     /// Notes that the page states no freshness and its item is not popular.
     pub fn note_unpopular(&self, hash: &str, now: Timestamp) {
-        self.unpopular.put(hash, (), HIT_FOR_MISS, now);
+        self.unpopular.put(hash, (), now);
     }
 
     /// Returns whether the origin recently failed to render the page.
@@ -216,12 +185,12 @@ impl PageMemory {
     /// Returns whether the last render of the page failed at `since` or later.
     #[must_use]
     pub fn has_failed_since(&self, hash: &str, since: Timestamp, now: Timestamp) -> bool {
-        self.failed.get(hash, now).is_some_and(|at| at >= since)
+        self.failed.since(hash, now).is_some_and(|at| at >= since)
     }
 
     /// Notes that the origin failed to render the page.
     pub fn note_failure(&self, hash: &str, now: Timestamp) {
-        self.failed.put(hash, now, FAILURE_BACKOFF, now);
+        self.failed.put(hash, (), now);
     }
 
     /// Notes that a render of the page succeeded.

@@ -28,7 +28,7 @@ pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         return response.into();
     }
     let visit = Visit::of(app, &request, now);
-    match page_cache::admit(&request, &app.config.page.urls, &app.pages) {
+    match page_cache::admit(&request, &app.config.page.urls, &app.pages.keys) {
         Ok((key, _)) if visit.sends_cart => {
             let reason = key.by_popularity().err().unwrap_or(Reason::Personal);
             page_cache::bypass(&visit, reason, request).await
