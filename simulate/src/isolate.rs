@@ -7,7 +7,7 @@ use edgefront::{
     page_cache::{
         LeaseRequest, PageMemory, PageState, Reason, SelectingHeaders, StoredPage,
         admission::popularity,
-        decide::{FIRST_PAUSE, FirstStep, Known, Step, Waited, first_step, next_pause, next_step},
+        decide::{FIRST_PAUSE, FirstStep, Step, StepFacts, Waited, first_step, next_pause, next_step},
         memory::LookupEpoch,
         policy::{RequestDirectives, Reuse},
     },
@@ -220,7 +220,7 @@ impl Isolate {
             wait += took;
             let admitted = popularity(config, found.rank);
             let stored = found.page.as_ref().map(|page| RequestDirectives::default().reuse(&page.state(at)));
-            let known = Known {
+            let facts = StepFacts {
                 stored,
                 has_variants: false,
                 state: found.state,
@@ -238,9 +238,9 @@ impl Isolate {
                 may_replace_error: false,
                 wait: waited,
             };
-            match next_step(&known) {
+            match next_step(&facts) {
                 Step::Serve { collapsed } => {
-                    let rerenders = known.stored == Some(Reuse::Stale) && found.has_lease;
+                    let rerenders = facts.stored == Some(Reuse::Stale) && found.has_lease;
                     if rerenders {
                         self.render(view.item, now + wait, admitted.is_ok());
                     }

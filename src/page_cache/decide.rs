@@ -37,10 +37,10 @@ pub fn first_step(
     if circuit_is_open { FirstStep::WithoutRedis } else { FirstStep::LookUp }
 }
 
-/// Everything that is known after a lookup.
+/// The facts that decide the step after a lookup.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each with its own source")]
-pub struct Known {
+pub struct StepFacts {
     /// The permitted use of the stored page for this request; None if none is stored for it.
     pub stored: Option<Reuse>,
     /// Other variants of the URL are stored.
@@ -121,44 +121,44 @@ pub enum Step {
 
 /// Decides the step after a lookup.
 #[must_use]
-pub fn next_step(known: &Known) -> Step {
-    if let PageState::Unstorable(reason) = known.state {
-        return if known.only_if_cached { Step::GatewayTimeout(ForwardReason::UriMiss) } else { Step::Bypass(reason) };
+pub fn next_step(facts: &StepFacts) -> Step {
+    if let PageState::Unstorable(reason) = facts.state {
+        return if facts.only_if_cached { Step::GatewayTimeout(ForwardReason::UriMiss) } else { Step::Bypass(reason) };
     }
-    if let Some(reason) = known.wait.and_then(|wait| wait.unstorable) {
+    if let Some(reason) = facts.wait.and_then(|wait| wait.unstorable) {
         return Step::Bypass(reason);
     }
-    let reason = match known.stored {
-        Some(Reuse::Fresh) => return Step::Serve { collapsed: known.wait.map(|wait| wait.reason) },
-        Some(Reuse::Stale) if known.is_near => return Step::AskPrimary,
+    let reason = match facts.stored {
+        Some(Reuse::Fresh) => return Step::Serve { collapsed: facts.wait.map(|wait| wait.reason) },
+        Some(Reuse::Stale) if facts.is_near => return Step::AskPrimary,
         Some(Reuse::Stale) => return Step::Serve { collapsed: None },
         Some(Reuse::Forward(reason)) => reason,
-        None if known.has_variants => ForwardReason::VaryMiss,
+        None if facts.has_variants => ForwardReason::VaryMiss,
         None => ForwardReason::UriMiss,
     };
-    if known.only_if_cached {
+    if facts.only_if_cached {
         return Step::GatewayTimeout(reason);
     }
-    if known.may_replace_error {
+    if facts.may_replace_error {
         return Step::ServeOnError;
     }
-    if known.is_near && known.is_exact && !known.must_be_personal {
+    if facts.is_near && facts.is_exact && !facts.must_be_personal {
         return Step::AskPrimary;
     }
-    let is_known_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
-    if !known.is_exact || known.must_be_personal || !is_known_shared && known.may_be_personal {
+    let is_known_shared = facts.stored.is_some() || facts.state == PageState::Shared || facts.popularity.is_ok();
+    if !facts.is_exact || facts.must_be_personal || !is_known_shared && facts.may_be_personal {
         return Step::RenderPersonal(reason);
     }
     // The render that this request waited for failed. Without the lease, another one could not be stored.
-    if known.failed_meanwhile && !known.has_lease && known.stored.is_none() {
+    if facts.failed_meanwhile && !facts.has_lease && facts.stored.is_none() {
         return Step::Bypass(Reason::OriginDown);
     }
     // Only this request's `max-age` or `min-fresh` refuses the page, so it does not wait for another render.
-    let is_alone = reason == ForwardReason::Request && !known.is_reload;
+    let is_alone = reason == ForwardReason::Request && !facts.is_reload;
     // A request does not wait again after a failed render. The render of a page that is never fresh helps only its own request.
-    let cannot_help = known.failed_meanwhile || known.is_never_fresh && !known.is_reload;
-    let stops_waiting = is_alone || cannot_help || known.wait.is_some_and(|wait| wait.is_over);
-    if known.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }
+    let cannot_help = facts.failed_meanwhile || facts.is_never_fresh && !facts.is_reload;
+    let stops_waiting = is_alone || cannot_help || facts.wait.is_some_and(|wait| wait.is_over);
+    if facts.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }
 }
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ mod tests {
     }
 
     /// A GET without cookies for a popular page that is not stored, whose lease another request holds.
-    const MISS: Known = Known {
+    const MISS: StepFacts = StepFacts {
         stored: None,
         has_variants: false,
         state: PageState::Unknown,
@@ -202,155 +202,163 @@ mod tests {
         may_replace_error: false,
         wait: None,
     };
-    const UNPOPULAR: Known = Known { popularity: Err(Reason::Unpopular), ..MISS };
-    const STALE: Known = Known { stored: Some(Reuse::Forward(ForwardReason::Stale)), ..MISS };
-    const TOO_OLD: Known = Known { stored: Some(Reuse::Forward(ForwardReason::Request)), ..MISS };
-    const NO_CACHE: Known = Known { is_reload: true, ..TOO_OLD };
+    const UNPOPULAR: StepFacts = StepFacts { popularity: Err(Reason::Unpopular), ..MISS };
+    const STALE: StepFacts = StepFacts { stored: Some(Reuse::Forward(ForwardReason::Stale)), ..MISS };
+    const TOO_OLD: StepFacts = StepFacts { stored: Some(Reuse::Forward(ForwardReason::Request)), ..MISS };
+    const NO_CACHE: StepFacts = StepFacts { is_reload: true, ..TOO_OLD };
     const WAITED: Waited = Waited { reason: ForwardReason::Stale, is_over: false, unstorable: None };
 
     #[test]
     fn a_stored_page_answers_if_its_age_and_the_request_allow_it() {
-        let with = |stored| Known { stored: Some(stored), ..MISS };
-        for (name, known, expected) in [
+        let with = |stored| StepFacts { stored: Some(stored), ..MISS };
+        for (name, facts, expected) in [
             ("fresh", with(Reuse::Fresh), Step::Serve { collapsed: None }),
             ("stale while revalidate", with(Reuse::Stale), Step::Serve { collapsed: None }),
             (
                 "fresh, personal request",
-                Known { may_be_personal: true, ..with(Reuse::Fresh) },
+                StepFacts { may_be_personal: true, ..with(Reuse::Fresh) },
                 Step::Serve { collapsed: None },
             ),
             (
                 "fresh, another spelling",
-                Known { is_exact: false, ..with(Reuse::Fresh) },
+                StepFacts { is_exact: false, ..with(Reuse::Fresh) },
                 Step::Serve { collapsed: None },
             ),
             (
                 "stale, only if cached",
-                Known { only_if_cached: true, ..STALE },
+                StepFacts { only_if_cached: true, ..STALE },
                 Step::GatewayTimeout(ForwardReason::Stale),
             ),
             (
                 "missing, only if cached",
-                Known { only_if_cached: true, ..MISS },
+                StepFacts { only_if_cached: true, ..MISS },
                 Step::GatewayTimeout(ForwardReason::UriMiss),
             ),
-            ("stale, origin fails", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
+            ("stale, origin fails", StepFacts { may_replace_error: true, ..STALE }, Step::ServeOnError),
         ] {
-            assert_eq!(next_step(&known), expected, "{name}");
+            assert_eq!(next_step(&facts), expected, "{name}");
         }
     }
 
     #[test]
     fn the_lease_holder_renders_for_everybody_and_the_others_wait() {
-        let with_lease = |known: Known| Known { has_lease: true, ..known };
-        for (name, known, expected) in [
+        let with_lease = |facts: StepFacts| StepFacts { has_lease: true, ..facts };
+        for (name, facts, expected) in [
             ("miss, lease", with_lease(MISS), Step::RenderShared(ForwardReason::UriMiss)),
             ("miss", MISS, Step::Wait(ForwardReason::UriMiss)),
-            ("other variants", Known { has_variants: true, ..MISS }, Step::Wait(ForwardReason::VaryMiss)),
+            ("other variants", StepFacts { has_variants: true, ..MISS }, Step::Wait(ForwardReason::VaryMiss)),
             ("stale, lease", with_lease(STALE), Step::RenderShared(ForwardReason::Stale)),
             ("stale", STALE, Step::Wait(ForwardReason::Stale)),
             ("no-cache, lease", with_lease(NO_CACHE), Step::RenderShared(ForwardReason::Request)),
             ("no-cache", NO_CACHE, Step::Wait(ForwardReason::Request)),
             ("fresh and too old for the request", TOO_OLD, Step::RenderShared(ForwardReason::Request)),
             ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
-            ("the render failed meanwhile", Known { failed_meanwhile: true, ..MISS }, Step::Bypass(Reason::OriginDown)),
+            (
+                "the render failed meanwhile",
+                StepFacts { failed_meanwhile: true, ..MISS },
+                Step::Bypass(Reason::OriginDown),
+            ),
             (
                 "the render failed meanwhile, lease",
-                with_lease(Known { failed_meanwhile: true, ..MISS }),
+                with_lease(StepFacts { failed_meanwhile: true, ..MISS }),
                 Step::RenderShared(ForwardReason::UriMiss),
             ),
             (
                 "the render failed meanwhile, stale page",
-                Known { failed_meanwhile: true, ..STALE },
+                StepFacts { failed_meanwhile: true, ..STALE },
                 Step::RenderShared(ForwardReason::Stale),
             ),
-            ("never fresh", Known { is_never_fresh: true, ..STALE }, Step::RenderShared(ForwardReason::Stale)),
+            ("never fresh", StepFacts { is_never_fresh: true, ..STALE }, Step::RenderShared(ForwardReason::Stale)),
             (
                 "never fresh, reload",
-                Known { is_never_fresh: true, is_reload: true, ..STALE },
+                StepFacts { is_never_fresh: true, is_reload: true, ..STALE },
                 Step::Wait(ForwardReason::Stale),
             ),
         ] {
-            assert_eq!(next_step(&known), expected, "{name}");
+            assert_eq!(next_step(&facts), expected, "{name}");
         }
     }
 
     #[test]
     fn a_personal_request_gets_a_shared_page_only_if_the_page_is_known_to_be_shared() {
-        let personal = |known: Known| Known { may_be_personal: true, has_lease: true, ..known };
-        for (name, known, expected) in [
+        let personal = |facts: StepFacts| StepFacts { may_be_personal: true, has_lease: true, ..facts };
+        for (name, facts, expected) in [
             ("unknown, unpopular", personal(UNPOPULAR), Step::RenderPersonal(ForwardReason::UriMiss)),
             ("popular", personal(MISS), Step::RenderShared(ForwardReason::UriMiss)),
             (
                 "stored before",
-                Known { state: PageState::Shared, ..personal(UNPOPULAR) },
+                StepFacts { state: PageState::Shared, ..personal(UNPOPULAR) },
                 Step::RenderShared(ForwardReason::UriMiss),
             ),
             ("stored and stale", personal(STALE), Step::RenderShared(ForwardReason::Stale)),
-            ("another spelling", Known { is_exact: false, ..MISS }, Step::RenderPersonal(ForwardReason::UriMiss)),
+            ("another spelling", StepFacts { is_exact: false, ..MISS }, Step::RenderPersonal(ForwardReason::UriMiss)),
         ] {
-            assert_eq!(next_step(&known), expected, "{name}");
+            assert_eq!(next_step(&facts), expected, "{name}");
         }
     }
 
     #[test]
     fn a_visitor_whom_a_cookie_may_identify_gets_no_shared_page() {
         let identified =
-            |known: Known| Known { may_be_personal: true, must_be_personal: true, has_lease: true, ..known };
-        for (name, known, expected) in [
+            |facts: StepFacts| StepFacts { may_be_personal: true, must_be_personal: true, has_lease: true, ..facts };
+        for (name, facts, expected) in [
             ("popular", identified(MISS), Step::RenderPersonal(ForwardReason::UriMiss)),
             (
                 "stored before",
-                Known { state: PageState::Shared, ..identified(MISS) },
+                StepFacts { state: PageState::Shared, ..identified(MISS) },
                 Step::RenderPersonal(ForwardReason::UriMiss),
             ),
             (
                 "another request renders it",
-                Known { has_lease: false, ..identified(MISS) },
+                StepFacts { has_lease: false, ..identified(MISS) },
                 Step::RenderPersonal(ForwardReason::UriMiss),
             ),
             (
                 "only if cached",
-                Known { only_if_cached: true, ..identified(MISS) },
+                StepFacts { only_if_cached: true, ..identified(MISS) },
                 Step::GatewayTimeout(ForwardReason::UriMiss),
             ),
         ] {
-            assert_eq!(next_step(&known), expected, "{name}");
+            assert_eq!(next_step(&facts), expected, "{name}");
         }
     }
 
     #[test]
     fn a_reply_of_a_read_region_answers_all_that_needs_no_lease() {
-        let near = |known: Known| Known { is_near: true, ..known };
-        for (name, known, expected) in [
+        let near = |facts: StepFacts| StepFacts { is_near: true, ..facts };
+        for (name, facts, expected) in [
             ("miss", MISS, Step::AskPrimary),
             ("unpopular", UNPOPULAR, Step::AskPrimary),
             ("stale", STALE, Step::AskPrimary),
-            ("may be served stale", Known { stored: Some(Reuse::Stale), ..MISS }, Step::AskPrimary),
+            ("may be served stale", StepFacts { stored: Some(Reuse::Stale), ..MISS }, Step::AskPrimary),
             ("no-cache", NO_CACHE, Step::AskPrimary),
-            ("fresh", Known { stored: Some(Reuse::Fresh), ..MISS }, Step::Serve { collapsed: None }),
-            ("failing origin", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
-            ("only if cached", Known { only_if_cached: true, ..MISS }, Step::GatewayTimeout(ForwardReason::UriMiss)),
+            ("fresh", StepFacts { stored: Some(Reuse::Fresh), ..MISS }, Step::Serve { collapsed: None }),
+            ("failing origin", StepFacts { may_replace_error: true, ..STALE }, Step::ServeOnError),
+            (
+                "only if cached",
+                StepFacts { only_if_cached: true, ..MISS },
+                Step::GatewayTimeout(ForwardReason::UriMiss),
+            ),
             (
                 "hit for miss",
-                Known { state: PageState::Unstorable(Reason::Private), ..MISS },
+                StepFacts { state: PageState::Unstorable(Reason::Private), ..MISS },
                 Step::Bypass(Reason::Private),
             ),
             (
                 "hit for miss, only if cached",
-                Known { state: PageState::Unstorable(Reason::Private), only_if_cached: true, ..MISS },
+                StepFacts { state: PageState::Unstorable(Reason::Private), only_if_cached: true, ..MISS },
                 Step::GatewayTimeout(ForwardReason::UriMiss),
             ),
         ] {
-            assert_eq!(next_step(&near(known)), expected, "{name}");
+            assert_eq!(next_step(&near(facts)), expected, "{name}");
         }
     }
 
     #[test]
     fn a_wait_ends_with_the_page_or_a_note_or_its_time() {
-        let waited = |known: Known, wait| Known { wait: Some(wait), ..known };
-        let fresh = Known { stored: Some(Reuse::Fresh), ..MISS };
-        for (name, known, expected) in [
+        let waited = |facts: StepFacts, wait| StepFacts { wait: Some(wait), ..facts };
+        let fresh = StepFacts { stored: Some(Reuse::Fresh), ..MISS };
+        for (name, facts, expected) in [
             ("stored meanwhile", waited(fresh, WAITED), Step::Serve { collapsed: Some(ForwardReason::Stale) }),
             ("not yet", waited(MISS, WAITED), Step::Wait(ForwardReason::UriMiss)),
             (
@@ -365,11 +373,11 @@ mod tests {
             ),
             (
                 "noted in Redis",
-                Known { state: PageState::Unstorable(Reason::Private), ..MISS },
+                StepFacts { state: PageState::Unstorable(Reason::Private), ..MISS },
                 Step::Bypass(Reason::Private),
             ),
         ] {
-            assert_eq!(next_step(&known), expected, "{name}");
+            assert_eq!(next_step(&facts), expected, "{name}");
         }
     }
 }

@@ -51,7 +51,7 @@ impl Lease {
     }
 }
 
-/// The result of a lookup.
+/// The reply to the lookup of a page.
 #[derive(Debug)]
 pub struct LookupResult {
     /// The rank of the item that the stored page names, else of the key's item; None without an item or views, and for a

@@ -16,7 +16,7 @@ use crate::{
 };
 use upstash_rest::next_reply;
 
-/// The reply of Redis.
+/// The reply of Redis to a request's lookup: the page and the visitor's session.
 pub(super) struct Found {
     pub lookup: LookupResult,
     pub session: Option<Session>,

@@ -4,7 +4,17 @@
 //! - `answer`, in this file: the first step, and the steps after a lookup.
 //! - `local`: the isolate's copies, while they are confirmed or Redis is down.
 //! - `found`: the lookup of the page and the session in Redis.
-//! - `known`: the facts about the request after a lookup.
+//! - `step_facts`: the facts that decide the next step.
+//!
+//! A request gathers facts on its way. Each type contains or reads the one before it:
+//!
+//! | type | made by | content |
+//! | --- | --- | --- |
+//! | [`Visit`] | `routes::storefront` | the visitor: token, item, network |
+//! | `PageRequest` | [`answer`] | the visit; the page's key; the request's caching directives, selecting headers and cookies |
+//! | [`Found`] | `PageRequest::look_up` | from Redis: the page, its rank and lease ([`LookupResult`]), and the visitor's session |
+//! | [`StepFacts`](super::decide::StepFacts) | `PageRequest::facts` | the answers to the questions of `next_step`, from the two types above and the notes of the isolate |
+//! | [`Step`], `Miss` | [`next_step`] | the step, and the reason for it |
 //!
 //! The steps:
 //! - `serve`: a response from the page that the lookup found. `fill`: its holes, filled for one visitor.
@@ -34,13 +44,13 @@ mod fill;
 mod found;
 mod hand_over;
 mod invalidate;
-mod known;
 mod local;
 mod noted;
 mod personal;
 pub mod render;
 mod serve;
 mod shared;
+mod step_facts;
 mod tokens;
 mod wait;
 
@@ -154,9 +164,9 @@ impl PageRequest {
         loop {
             let now = app.clock.now();
             self.learn_item(&found.lookup);
-            let known = self.known(&found, &wait, now);
-            let miss = |reason| Miss { reason, popularity: known.popularity };
-            let step = next_step(&known);
+            let facts = self.facts(&found, &wait, now);
+            let miss = |reason| Miss { reason, popularity: facts.popularity };
+            let step = next_step(&facts);
             let serves = matches!(step, Step::Serve { .. } | Step::ServeOnError);
             if found.lacks_session && !serves {
                 // Rare: the page is fresh and still not for this request.
@@ -182,7 +192,7 @@ impl PageRequest {
                     return self.gateway_timeout(found.lookup.lease, status);
                 }
                 Step::Bypass(reason) => {
-                    if matches!(known.state, PageState::Unstorable(_)) {
+                    if matches!(facts.state, PageState::Unstorable(_)) {
                         app.pages.note_unstorable(self.key.hash(), reason, now);
                     }
                     return self.bypass(reason, found.session).await;

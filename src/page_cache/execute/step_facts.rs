@@ -1,4 +1,4 @@
-//! The facts about a request after a lookup.
+//! The facts that decide the step after a lookup.
 
 use http::{Method, header};
 
@@ -6,7 +6,7 @@ use super::{PageRequest, found::Found, wait::RenderWait};
 use crate::{
     page_cache::{
         admission::popularity_of_page,
-        decide::Known,
+        decide::StepFacts,
         lookup::LookupResult,
         policy::{
             Reuse, VaryFields,
@@ -20,7 +20,7 @@ use crate::{
 
 impl PageRequest {
     /// The facts for [`next_step`](crate::page_cache::decide::next_step).
-    pub(super) fn known(&self, found: &Found, wait: &RenderWait, now: Timestamp) -> Known {
+    pub(super) fn facts(&self, found: &Found, wait: &RenderWait, now: Timestamp) -> StepFacts {
         let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
         let allowed = lookup.page.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
         let stored = allowed.map(|page| page.state(now));
@@ -35,7 +35,7 @@ impl PageRequest {
         let reuse = stored.as_ref().map(reuse);
         let asks_origin = matches!(reuse, None | Some(Reuse::Forward(_)));
         let is_noted = || app.pages.is_unstorable_for(&self.class(&lookup.vary), now);
-        Known {
+        StepFacts {
             stored: reuse,
             has_variants: !lookup.vary.is_empty(),
             state: lookup.state,
