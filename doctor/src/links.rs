@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use edgefront::page_cache::session_ids;
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use url::{Origin, Url, form_urlencoded};
 
@@ -115,9 +116,6 @@ const FILES: [&str; 24] = [
     ".webmanifest",
 ];
 
-/// The names of parameters with the id of a session, in lower case.
-const SESSION_NAMES: [&str; 2] = ["jsessionid", "phpsessid"];
-
 /// Fewer links to another site are probably links to social networks.
 const MIN_LINKS: usize = 3;
 
@@ -189,16 +187,8 @@ fn targets(html: &str, page: &Url) -> Vec<Url> {
 
 /// The address without the id of a session: a parameter that Java or PHP adds for visitors without cookies, or one with the value of
 /// a cookie.
-pub fn without_session(mut url: Url, cookies: &[&str]) -> Url {
-    let is_id =
-        |name: &str, value: &str| SESSION_NAMES.contains(&&*name.to_ascii_lowercase()) || cookies.contains(&value);
-    let is_kept = |part: &&str| !part.split_once('=').is_some_and(|(name, value)| is_id(name, value));
-    let path: Vec<_> = url.path().split(';').filter(is_kept).collect();
-    let path = path.join(";");
-    url.set_path(&path);
-    let query = url.query().map(|query| query.split('&').filter(is_kept).collect::<Vec<_>>().join("&"));
-    url.set_query(query.as_deref().filter(|query| !query.is_empty()));
-    url
+pub fn without_session(url: Url, cookies: &[&str]) -> Url {
+    Url::parse(&session_ids::without(url.as_str(), |_, value| cookies.contains(&value))).unwrap_or(url)
 }
 
 /// The address without its fragment, if it is a page of the same site that may be requested.
@@ -275,21 +265,6 @@ mod tests {
             "/updates",
         ] {
             assert!(is_followed(path), "{path}");
-        }
-    }
-
-    #[test]
-    fn the_id_of_a_session_is_no_part_of_an_address() {
-        for (address, expected) in [
-            ("/p;jsessionid=0A1B?id=1", "/p?id=1"),
-            ("/p;a=b;JSESSIONID=0A1B", "/p;a=b"),
-            ("/p.php?id=1&PHPSESSID=x", "/p.php?id=1"),
-            ("/p.php?osCsid=s3cr3t", "/p.php"),
-            ("/p.php?osCsid=other&a", "/p.php?osCsid=other&a"),
-            ("/p", "/p"),
-        ] {
-            let url = Url::parse("https://shop.example").unwrap().join(address).unwrap();
-            assert_eq!(without_session(url, &["s3cr3t"]).as_str(), format!("https://shop.example{expected}"));
         }
     }
 

@@ -19,7 +19,7 @@
 //! - [`holes`]: the parts of a page that belong to one visitor; `visitor_content`: a visitor's content for them;
 //!   `assembled`: a page with its holes filled; `placeholder`: the values of tokens in stored pages; `form_body`: the
 //!   placeholders in the bodies of unsafe requests.
-//! - `session_ids`: the ids of sessions, which no stored page contains.
+//! - [`session_ids`]: the ids of sessions, which no stored page contains.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 
 pub mod admission;
@@ -32,6 +32,7 @@ pub mod lookup;
 pub mod memory;
 pub mod policy;
 pub mod selecting;
+pub mod session_ids;
 pub mod stored_page;
 pub mod visitor_cookies;
 
@@ -44,7 +45,6 @@ mod normalized;
 mod placeholder;
 mod purge;
 mod respond;
-mod session_ids;
 mod store;
 mod visitor_content;
 

@@ -10,7 +10,7 @@ use super::{policy::validation::is_token, stored_page::StoredPage};
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
 /// The names of sessions in addresses. An id follows: scripts may have the name alone.
-const NAMES: [&[u8]; 2] = [b";jsessionid=", b"PHPSESSID="];
+const NAMES: [&str; 2] = [";jsessionid=", "PHPSESSID="];
 /// Least length of an id after its name, bytes.
 const MIN_ID: usize = 8;
 
@@ -54,7 +54,7 @@ fn has_named_id(text: &[u8]) -> bool {
     memchr_iter(b'=', text).any(|at| {
         let (before, behind) = text.split_at(at + 1);
         let has_id = || behind.get(..MIN_ID).is_some_and(|id| id.iter().all(u8::is_ascii_alphanumeric));
-        NAMES.iter().any(|name| before.ends_with(name)) && has_id()
+        NAMES.iter().any(|name| before.ends_with(name.as_bytes())) && has_id()
     })
 }
 
@@ -63,20 +63,27 @@ fn contains(text: &[u8], value: &[u8]) -> bool {
     memchr_iter(*first, text).any(|at| text.get(at..).is_some_and(|rest| rest.starts_with(value)))
 }
 
-/// The address without the id of a session; None if it has none.
-pub fn without(address: &str) -> Option<String> {
-    let (start, name) = NAMES.iter().find_map(|name| {
-        let name = std::str::from_utf8(name).ok()?;
-        Some((address.find(name)?, name))
-    })?;
-    let (before, id) = address.split_at_checked(start)?;
-    let end = id.find(['/', '?', '#', '&']).unwrap_or(id.len());
-    let (_, behind) = id.split_at_checked(end)?;
-    Some(match behind.strip_prefix('&') {
-        _ if name.starts_with(';') => [before, behind].concat(),
-        Some(others) => [before, others].concat(),
-        None => [before.trim_end_matches(['?', '&']), behind].concat(),
-    })
+/// The address without the parameters that [`NAMES`] names or `is_id` selects by name and value, in the path and in the query.
+#[must_use]
+pub fn without(address: &str, is_id: impl Fn(&str, &str) -> bool) -> String {
+    let is_kept = |parameter: &str| {
+        let is_named = |name: &str| NAMES.iter().any(|id| id.trim_matches([';', '=']).eq_ignore_ascii_case(name));
+        parameter.split_once('=').is_none_or(|(name, value)| !is_named(name) && !is_id(name, value))
+    };
+    let (path, query) = address.split_once('?').unwrap_or((address, ""));
+    let mut parts = path.split(';');
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (parameter, rest) = part.find('/').and_then(|end| part.split_at_checked(end)).unwrap_or((part, ""));
+        if is_kept(parameter) {
+            kept.extend([";", parameter]);
+        }
+        kept.push_str(rest);
+    }
+    for (index, parameter) in query.split('&').filter(|part| !part.is_empty() && is_kept(part)).enumerate() {
+        kept.extend([if index == 0 { "?" } else { "&" }, parameter]);
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -84,19 +91,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_loses_the_id_of_a_session() {
+    fn an_address_loses_the_ids_of_sessions() {
         for (address, expected) in [
-            ("https://shop.example/p;jsessionid=0A1B?id=5#top", Some("https://shop.example/p?id=5#top")),
-            ("https://shop.example/p;jsessionid=0A1B.node1/q", Some("https://shop.example/p/q")),
-            ("/p;jsessionid=0A1B", Some("/p")),
-            ("/p?next=/q;jsessionid=0A1B&x=1", Some("/p?next=/q&x=1")),
-            ("/p?PHPSESSID=0a1b&id=5", Some("/p?id=5")),
-            ("/p?id=5&PHPSESSID=0a1b#top", Some("/p?id=5#top")),
-            ("/p?id=5&PHPSESSID=0a1b&page=2", Some("/p?id=5&page=2")),
-            ("/p?PHPSESSID=0a1b", Some("/p")),
-            ("/p?id=5", None),
+            ("https://shop.example/p;jsessionid=0A1B?id=5#top", "https://shop.example/p?id=5#top"),
+            ("https://shop.example/p;jsessionid=0A1B.node1/q", "https://shop.example/p/q"),
+            ("/p;jsessionid=0A1B", "/p"),
+            ("/p;a=b;JSESSIONID=0A1B", "/p;a=b"),
+            ("/p?PHPSESSID=0a1b&id=5", "/p?id=5"),
+            ("/p?id=5&PHPSESSID=0a1b", "/p?id=5"),
+            ("/p?id=5&PHPSESSID=0a1b&page=2", "/p?id=5&page=2"),
+            ("/p?PHPSESSID=0a1b", "/p"),
+            ("/p?osCsid=s3cr3t", "/p"),
+            ("/p?osCsid=other&a", "/p?osCsid=other&a"),
+            ("/p?id=5", "/p?id=5"),
         ] {
-            assert_eq!(without(address).as_deref(), expected, "{address}");
+            assert_eq!(without(address, |_, value| value == "s3cr3t"), expected, "{address}");
         }
     }
 

@@ -79,8 +79,9 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
         urls.extend(target.join(text).ok().filter(|named| named.origin() == target.origin()));
     }
     // A visitor with cookies requests the same page without the id of the session.
-    let without_id = urls.iter().filter_map(|url| session_ids::without(url.as_str()));
-    let texts: Vec<_> = urls.iter().map(ToString::to_string).chain(without_id).collect();
+    let both = |url: &Url| [url.to_string(), session_ids::without(url.as_str(), |_, _| false)];
+    let mut texts: Vec<_> = urls.iter().flat_map(both).collect();
+    texts.dedup();
     let mut keys: Vec<PageKey> = Vec::new();
     for key in texts.iter().filter_map(|url| PageKey::of_url(url, rules).ok()) {
         if !keys.contains(&key) {
