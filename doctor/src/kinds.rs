@@ -1,9 +1,9 @@
 //! Kinds of pages: addresses with the same path pattern.
 //!
 //! A segment of a path becomes `*` if it looks like one of many: it contains a digit, or it has many siblings. At the top of the site,
-//! a number before a name does not count. Siblings
-//! that have pages below them count apart from those that have none. A segment without a digit keeps its name if most pages of the
-//! level above have it, such as `reviews` of each product, or if it names pages of one visitor, such as `cart`.
+//! a number before a name does not count. Siblings that have pages below them count apart from those that have none. A segment
+//! without a digit keeps its name if most pages of the level above have it, such as `reviews` of each product, or if it names pages
+//! of one visitor, such as `cart`.
 
 use std::collections::{HashMap, HashSet};
 

@@ -41,7 +41,12 @@ pub fn of_kind(kind: &str) -> impl Iterator<Item = &str> {
 pub fn is_of_kind(name: &str, value: &str, rules: &QueryRules) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphabetic() || b"/._-".contains(&byte);
     let is_name = !value.is_empty() && value.len() <= MAX_KIND && value.bytes().all(is_word);
-    rules.kept.lists(name, value) || is_name && OF_KINDS.contains(&name)
+    rules.kept.lists(name, value) || is_name && names_kind(name)
+}
+
+/// Returns whether a parameter of this name can name the kind of a page.
+pub fn names_kind(name: &str) -> bool {
+    OF_KINDS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// The parameters that `QUERY_KEPT` must name before `PATHS_SHARED` can store the pages of the kind, or popularity those of items. None

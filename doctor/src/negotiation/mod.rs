@@ -1,5 +1,10 @@
 //! `Vary: Accept-Language`, `User-Agent` and `Accept`: the few values that select a page of the shop. Without a rule, each
 //! spelling of a browser selects a page of its own, and edgefront keeps at most 16 of them.
+//!
+//! - `languages`, `devices`, `accept`: the values of the three headers, for `HEADERS_NORMALIZED`.
+//! - `choices`: cookies that keep the choice of a language or a currency, for `COOKIES_VARIED`.
+//! - `session_choices`: links and forms whose choice the session keeps, for `CHOICES`.
+//! - `compare`: the comparison of two pages.
 
 mod accept;
 mod choices;

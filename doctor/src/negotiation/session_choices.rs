@@ -17,6 +17,7 @@ use super::{
 use crate::{
     advice::{self, Rule},
     links,
+    parameters::names_kind,
     shop::{Page, Shop, is_trouble},
     tokens::{attribute, start_tags},
     visitor,
@@ -29,8 +30,9 @@ const MAX_LINKS: usize = 3;
 /// Most rules that are tried.
 const MAX_RULES: usize = 5;
 
-/// Names of parameters that select the action of a shop with one front controller, in lower case.
-const ACTIONS: [&str; 9] = ["route", "r", "action", "do", "cmd", "op", "task", "controller", "main_page"];
+/// Names of parameters that select the action of a shop with one front controller, in lower case. Those that name the kind of a page
+/// can select an action, too.
+const ACTIONS: [&str; 5] = ["action", "do", "cmd", "op", "task"];
 
 /// Addresses that probably choose a language or a currency.
 #[derive(Default)]
@@ -146,7 +148,7 @@ fn value_of_link(link: &Url) -> String {
 
 /// The rule of an address with an action in its query, such as `?route=common/language/language`.
 fn rule_of_action(address: &Url) -> Option<String> {
-    let is_action = |name: &str| ACTIONS.contains(&name.to_ascii_lowercase().as_str());
+    let is_action = |name: &str| names_kind(name) || ACTIONS.contains(&name.to_ascii_lowercase().as_str());
     let action = address.query_pairs().find(|(name, value)| is_action(name) && names_choice(value));
     action.map(|(name, value)| format!("?{name}={value}"))
 }
