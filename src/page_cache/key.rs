@@ -59,19 +59,8 @@ impl PageKey {
         };
         let is_sorted = sorted.is_some();
         let query = sorted.unwrap_or_else(|| other_parameters(&url, query_rules));
-        let are_kept = || {
-            let mut listed: Vec<Cow<str>> = Vec::new();
-            form_urlencoded::parse(query.as_bytes()).all(|(name, value)| {
-                if query_rules.kept.allows_any_value(&name) || routes.parameters(&path).any(|own| own == name) {
-                    return true;
-                }
-                // Twice, it would be another page for each number of repetitions.
-                let is_new = query_rules.kept.lists(&name, &value) && !listed.contains(&name);
-                listed.push(name);
-                is_new
-            })
-        };
-        let is_at_shared_path = rules.shared_paths.contains_exactly(&path) && (by_popularity.is_ok() || are_kept());
+        let is_at_shared_path =
+            rules.shared_paths.contains_exactly(&path) && (by_popularity.is_ok() || are_kept(&query, &path, rules));
         let is_exact = is_sorted || is_exact(text, &path, &query, query_rules);
         let mut canonical = format!("{}://{host}", url.scheme());
         if let Some(port) = url.port() {
@@ -179,6 +168,20 @@ fn known_parameters(
     let is_sorted = kept.iter().all(|(name, _)| is_of_item(name));
     let sorted = is_sorted.then(|| form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish());
     Ok((sorted, item))
+}
+
+/// Returns whether `PATHS_SHARED` covers these parameters: each names an item, or `QUERY_KEPT` allows it. Listed values may not
+/// repeat: a visitor could store one page for each number of repetitions.
+fn are_kept(query: &str, path: &str, UrlRules { items, query: QueryRules { kept, .. }, .. }: &UrlRules) -> bool {
+    let mut listed: Vec<Cow<str>> = Vec::new();
+    form_urlencoded::parse(query.as_bytes()).all(|(name, value)| {
+        if kept.allows_any_value(&name) || items.parameters(path).any(|own| own == name) {
+            return true;
+        }
+        let is_new = kept.lists(&name, &value) && !listed.contains(&name);
+        listed.push(name);
+        is_new
+    })
 }
 
 /// All parameters except ignored ones. They keep their order, because it may matter to the origin.

@@ -40,6 +40,9 @@ pub(super) const SYNC: &str = "__Host-session-sync";
 /// The beginning of the names of the cookies with sync tokens. `sync_cookies` has their format.
 pub(super) const SYNC_ID: &str = "__Host-session-sync-";
 
+/// The attributes of every `Set-Cookie`, after `Max-Age`.
+pub(super) const ATTRIBUTES: &str = "Path=/; HttpOnly; Secure; SameSite=Lax";
+
 /// The `Set-Cookie` beside a change by the visitor. While the browser sends it, no isolate answers with kept facts.
 #[must_use]
 pub const fn changed() -> HeaderValue {
@@ -68,9 +71,6 @@ pub fn has_chosen(headers: &HeaderMap) -> bool {
 fn has(headers: &HeaderMap, wanted: &str) -> bool {
     cookies(headers).any(|cookie| name(cookie) == wanted.as_bytes())
 }
-
-/// The attributes of every `Set-Cookie`, after `Max-Age`.
-pub(super) const ATTRIBUTES: &str = "Path=/; HttpOnly; Secure; SameSite=Lax";
 
 /// The `Set-Cookie` that deletes the cookie.
 #[must_use]
