@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{MUG, open, person::Person};
+use crate::support::set_cookie;
 
 const PAN: &str = "carbon-steel-frying-pan-20-cm";
 
@@ -98,7 +99,7 @@ async fn a_script_changes_the_cart_and_gets_its_prices() {
     };
     let answer = post("", format!("op=add&id={MUG}&quantity=2")).await;
     assert_eq!(answer.status(), StatusCode::OK);
-    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie = set_cookie(&answer);
     let cart: Value = serde_json::from_str(&answer.text().await.unwrap()).expect("JSON");
     assert_eq!((&cart["quantity"], &cart["total"]), (&json!(2), &json!("€21.00")));
     assert_eq!(cart["lines"][0]["unit"], "€10.50");

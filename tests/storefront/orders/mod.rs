@@ -9,7 +9,7 @@ use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Shop, scenarios};
+use crate::support::{Reply, Shop, scenarios, set_cookie};
 
 scenarios!(&[];
     bought_items_leave_the_cart_before_the_response,
@@ -31,7 +31,7 @@ const ORDER: &str = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2},{"id
 async fn guest_with_cart(shop: &Shop) -> String {
     shop.origin.answer(Reply::html("").header("edge-cart", r#"{"op":"add","id":"mug","quantity":4}"#));
     let response = shop.visit("/add").await;
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie = set_cookie(&response);
     shop.origin.answer(Reply::html("").header("edge-cart", r#"{"op":"add","id":"pan","quantity":1}"#));
     shop.get("/add").header("cookie", &cookie).send().await.unwrap();
     shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
@@ -111,7 +111,7 @@ async fn an_order_and_a_login_in_one_response(shop: &Shop) {
     let guest = guest_with_cart(shop).await;
     shop.origin.answer(Reply::html("welcome").header("edge-order", ORDER).header("edge-login", "ada"));
     let response = check_out(shop, &guest).await;
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let cookie = &set_cookie(&response);
     assert_ne!(token(cookie), token(&guest));
     assert_eq!(cart(shop, cookie).await, json!([{"id": "mug", "quantity": 2}]));
     assert_eq!(orders_with(shop, "mug").await, "1");
@@ -218,7 +218,7 @@ async fn a_cart_change_that_is_refused_after_a_login_keeps_the_login() {
     shop.origin.answer(Reply::html("welcome").header("edge-login", "ada").header("edge-cart", change));
     let response = check_out(&shop, &guest).await;
     assert_eq!(response.status(), 409);
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let cookie = &set_cookie(&response);
     assert_eq!(cart(&shop, cookie).await.as_array().map(Vec::len), Some(2));
 }
 
@@ -273,7 +273,7 @@ async fn an_order_that_is_settled_after_a_login_leaves_the_cart_of_the_new_sessi
     let reply = Reply::html("welcome").header("edge-order", ORDER).header("edge-login", "ada");
     answer_and_fail(&shop, reply, FaultScope::Next(4));
     let response = check_out(&shop, &guest).await;
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let cookie = &set_cookie(&response);
     shop.settled().await;
     assert_eq!(cart(&shop, cookie).await, json!([{"id": "mug", "quantity": 2}]));
     assert_eq!(orders_with(&shop, "mug").await, "1");
@@ -303,7 +303,7 @@ async fn a_cart_change_that_fails_between_an_order_and_a_login_reaches_the_new_s
     // The order, the login, the cart.
     answer_and_fail(&shop, reply.header("edge-cart", gift), FaultScope::Every(3));
     let response = check_out(&shop, &guest).await;
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let cookie = &set_cookie(&response);
     shop.settled().await;
     shop.store.gateway.set_fault(None);
     let expected = json!([{"id": "gift", "quantity": 1}, {"id": "mug", "quantity": 2}]);

@@ -1,10 +1,10 @@
-//! Admission: which pages are stored.
+//! Admission: the pages that are stored.
 
 use super::{cache_status, header, is_hit, make_popular, store_page, stored_pages};
-use crate::support::{Reply, Shop, scenarios};
+use crate::support::{Reply, Shop, scenarios, set_cookie};
 
 scenarios! {
-    // Each visit asks Redis, since what is there is changed behind the isolate's back.
+    // The tests change Redis behind the isolate's back, so each visit must ask Redis.
     &[("PAGE_MEMORY", "0")];
     a_page_is_cached_as_in_the_book,
     a_page_is_cached_if_its_item_is_among_the_most_viewed,
@@ -17,8 +17,8 @@ scenarios! {
     an_item_counts_only_after_the_origin_answered_200,
 }
 
-/// The book: a page that names an item and is not dynamic is cached once the item ranks among the most viewed, and is
-/// served until it expires, whatever the origin would say by then; everything else is generated.
+/// The book: a page is cached if it names an item, is not dynamic, and the item is among the most viewed. It is served
+/// until it expires, also if the origin changes it. Every other page is rendered for each request.
 async fn a_page_is_cached_as_in_the_book(shop: &Shop) {
     shop.origin.answer(Reply::html("content 1"));
     let first = shop.visit("/?item=itemX").await;
@@ -42,9 +42,9 @@ async fn a_page_is_cached_as_in_the_book(shop: &Shop) {
     assert!((300_000..=360_000).contains(&life), "270 to 300 s fresh and 60 s stale: {life}");
 }
 
-// D16
+// The first rank and the last rank count, and an item without a rank does not.
 async fn a_page_is_cached_if_its_item_is_among_the_most_viewed(shop: &Shop) {
-    // Ten views apart, so that those of this test move nobody.
+    // The scores are ten apart, so the views of this test change no rank.
     let scores = (0..=10_000).flat_map(|rank| [(rank * 10 - 1_000_000).to_string(), format!("item-{rank}")]);
     let command: Vec<_> = ["ZADD".to_owned(), "viewed:".to_owned()].into_iter().chain(scores).collect();
     shop.store.raw(&command.iter().map(String::as_str).collect::<Vec<_>>()).await;
@@ -56,7 +56,7 @@ async fn a_page_is_cached_if_its_item_is_among_the_most_viewed(shop: &Shop) {
     }
 }
 
-// D12
+// The book's ports hash URLs to 32 bits.
 async fn pages_whose_32_bit_hashes_are_equal_stay_apart(shop: &Shop) {
     shop.origin.answer_with(|asked| Reply::html(asked.path.clone()));
     for item in ["Aa", "BB"] {
@@ -71,7 +71,6 @@ async fn pages_whose_32_bit_hashes_are_equal_stay_apart(shop: &Shop) {
     }
 }
 
-// D12
 async fn a_page_under_anothers_key_is_not_served(shop: &Shop) {
     store_page(shop, "one").await;
     let one = stored_pages(shop).await.remove(0);
@@ -80,9 +79,9 @@ async fn a_page_under_anothers_key_is_not_served(shop: &Shop) {
     shop.store.raw(&["COPY", &one, &two, "REPLACE"]).await;
     assert_eq!(shop.visit("/products/two").await.text().await.unwrap(), "<h1>/products/two</h1>");
 
-    // The book's own code stores a bare body there.
+    // Code that was written against the book stores a bare body.
     shop.store.raw(&["SET", &one, "<h1>the book's</h1>"]).await;
-    // The page has ended its lease, and would name it.
+    // The stored page has ended its lease, so the lease names that page.
     shop.store.raw(&["DEL", &one.replacen("cache:", "render:", 1)]).await;
     let answer = shop.visit("/products/one").await;
     assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; stored");
@@ -91,7 +90,7 @@ async fn a_page_under_anothers_key_is_not_served(shop: &Shop) {
     assert!(is_hit(&shop.visit("/products/one").await));
 }
 
-// D13
+// The book stores one page for each URL that names a popular item.
 async fn parameters_do_not_multiply_pages(shop: &Shop) {
     store_page(shop, "hot").await;
     for query in ["x=1", "x=2", "item=hot", "item=a&item=b"] {
@@ -105,7 +104,7 @@ async fn parameters_do_not_multiply_pages(shop: &Shop) {
     assert_eq!(stored_pages(shop).await.len(), 1);
 }
 
-// D15
+// The book stores the body of every response as a page for all.
 async fn only_a_plain_200_is_stored(shop: &Shop) {
     make_popular(shop, "mug").await;
     for reply in [
@@ -126,7 +125,7 @@ async fn only_a_plain_200_is_stored(shop: &Shop) {
         assert!(!header(&answer, "cache-control").is_empty());
         shop.settled().await;
         assert_eq!(stored_pages(shop).await, Vec::<String>::new(), "{reply:?}");
-        // The lease of a page that was not stored stays for a while.
+        // A page that cannot be stored leaves a hit-for-miss note.
         shop.store.raw(&["FLUSHDB"]).await;
         make_popular(shop, "mug").await;
     }
@@ -135,7 +134,7 @@ async fn only_a_plain_200_is_stored(shop: &Shop) {
 async fn a_shared_render_has_no_data_of_the_visitor(shop: &Shop) {
     shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
     let login = shop.visit("/login").await;
-    let cookie = header(&login, "set-cookie").split(';').next().unwrap().to_owned();
+    let cookie = set_cookie(&login);
     shop.origin.answer(Reply::html("page"));
     let ask = async || {
         let request = shop.get("/products/mug").header("cookie", format!("_ga=1; {cookie}"));
@@ -162,7 +161,7 @@ async fn a_shared_render_has_no_data_of_the_visitor(shop: &Shop) {
 
 async fn a_page_that_cannot_be_shared_gets_a_personal_render(shop: &Shop) {
     make_popular(shop, "mug").await;
-    // Many storefronts start a session of their own for a visitor without one.
+    // Many storefronts start a session for each visitor without one.
     shop.origin.answer_with(|asked| match asked.header("cookie") {
         "" => Reply::html("hello").header("set-cookie", "own=new"),
         _ => Reply::html("hello again").header("cache-control", "private"),
@@ -187,7 +186,7 @@ async fn a_page_that_cannot_be_shared_gets_a_personal_render(shop: &Shop) {
     assert_eq!(shop.origin.count(), before + 1, "an origin that fails is not asked twice");
 }
 
-// D17
+// The book counts every string in the URL as an item.
 async fn an_item_counts_only_after_the_origin_answered_200(shop: &Shop) {
     shop.origin.answer_with(|asked| match asked.path.as_str() {
         "/products/mug" => Reply::html("mug"),
@@ -202,7 +201,7 @@ async fn an_item_counts_only_after_the_origin_answered_200(shop: &Shop) {
     shop.settled().await;
     assert_eq!(shop.store.raw(&["ZCARD", "viewed:"]).await, 0);
 
-    // From the origin, while stored, and from the cache.
+    // From the origin, from a shared render, and from the cache.
     for network in ["203.0.113.1", "203.0.113.2", "203.0.113.3"] {
         shop.get("/products/mug").header("cf-connecting-ip", network).send().await.unwrap();
         shop.settled().await;

@@ -1,5 +1,4 @@
-//! `Edge-Item`: the origin names the item that a page shows, so that views, orders and rows share one id whatever the
-//! URL is.
+//! `Edge-Item`: the origin names the item on a page, so views, orders and rows use one id for all URLs of the item.
 
 use edgefront::{
     page_cache::{Purge, PurgeMode, purge},
@@ -13,11 +12,11 @@ use serde_json::json;
 use super::{cache_status, header, is_hit, make_popular, stored_pages};
 use crate::{
     routes::api::service,
-    support::{Reply, Shop, Store, TestOrigin, scenarios},
+    support::{Reply, Shop, Store, TestOrigin, scenarios, set_cookie},
 };
 
 scenarios! {
-    // Each visit asks Redis, since what is there is changed behind the isolate's back.
+    // The tests change Redis behind the isolate's back, so each visit must ask Redis.
     &[("PAGE_MEMORY", "0")];
     a_page_that_the_origin_names_is_cached_as_an_items_page,
     a_named_page_costs_what_an_items_page_costs,
@@ -44,12 +43,12 @@ mod memory {
 /// A page whose URL names no item.
 const PAGE: &str = "/catalogue/enamel-mug_23/";
 
-/// The origin shows the mug on every page.
+/// Makes the origin name the mug on every page.
 fn shows_mug(shop: &Shop) {
     shop.origin.answer_with(|asked| Reply::html(asked.path.clone()).header("edge-item", "mug"));
 }
 
-/// A visit from a network of its own, so that its view counts.
+/// A visit from `network`. Another network makes another view.
 async fn visit_from(shop: &Shop, network: &str, path: &str) -> reqwest::Response {
     let answer = shop.get(path).header("cf-connecting-ip", network).send().await.unwrap();
     assert_eq!(header(&answer, "edge-item"), "", "the header is the origin's word to edgefront");
@@ -78,7 +77,7 @@ async fn a_page_that_the_origin_names_is_cached_as_an_items_page(shop: &Shop) {
 async fn a_named_page_costs_what_an_items_page_costs(shop: &Shop) {
     shows_mug(shop);
     for _ in ["unpopular", "stored", "hit"] {
-        // From here on, the scripts are known.
+        // After these visits, Redis knows the scripts.
         visit_from(shop, "203.0.113.1", PAGE).await;
     }
     for path in [PAGE, "/catalogue/another-mug_24/", "/catalogue/another-mug_24/"] {
@@ -111,7 +110,7 @@ async fn a_view_counts_for_the_named_item_wherever_the_page_came_from(shop: &Sho
     crawler.send().await.unwrap();
     shop.settled().await;
     assert_eq!(views(shop, "mug").await, "-4");
-    // A page that states its freshness is stored at once.
+    // A page with a stated lifetime is stored at once.
     shop.origin.answer(Reply::html("pan").header("edge-item", "pan").header("cache-control", "max-age=60"));
     for network in ["203.0.113.1", "203.0.113.2"] {
         visit_from(shop, network, "/catalogue/pan_7/").await;
@@ -122,7 +121,7 @@ async fn a_view_counts_for_the_named_item_wherever_the_page_came_from(shop: &Sho
 async fn a_session_remembers_the_named_item(shop: &Shop) {
     shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
     let login = shop.visit("/login").await;
-    let cookie = header(&login, "set-cookie").split(';').next().unwrap().to_owned();
+    let cookie = set_cookie(&login);
     shows_mug(shop);
     for path in [PAGE, "/products/pan"] {
         shop.get(path).header("cookie", &cookie).send().await.unwrap();
@@ -175,7 +174,7 @@ async fn a_page_that_is_no_longer_named_is_no_items_page(shop: &Shop) {
     assert_eq!(views(shop, "mug").await, "-1001", "one view of the page that showed it");
 }
 
-// D13: the origin names a popular item on every URL that a visitor makes up.
+// The origin names a popular item on every URL, also on URLs that a visitor makes up.
 async fn a_named_page_with_parameters_is_not_admitted_by_popularity(shop: &Shop) {
     shows_mug(shop);
     make_popular(shop, "mug").await;
@@ -243,7 +242,7 @@ async fn a_copy_of_the_isolate_counts_for_the_named_item(shop: &Shop) {
     assert_eq!(views(shop, "mug").await, "-1004");
 }
 
-/// A page that another isolate stored names its item, so that this isolate renders the stale page again by its rank.
+/// A stored page names its item. So another isolate can renew the stale page by the item's rank.
 #[tokio::test]
 async fn another_isolate_learns_the_item_from_the_stored_page() {
     let (store, origin) = (Store::new().await, TestOrigin::start());

@@ -1,12 +1,12 @@
-//! A stored page is the page that the origin sent, with what HTTP adds.
+//! A stored page is served as the origin sent it, with the headers that HTTP requires.
 
 use http::Method;
 
 use super::{cache_status, header, is_hit, make_popular, store_page, stored_pages};
-use crate::support::{Reply, Shop, scenarios};
+use crate::support::{Reply, Shop, scenarios, set_cookie};
 
 scenarios! {
-    // Each visit asks Redis, since what is there is changed behind the isolate's back.
+    // The tests change Redis behind the isolate's back, so each visit must ask Redis.
     &[("PAGE_MEMORY", "0")];
     a_stored_page_keeps_its_headers_and_every_byte,
     a_browser_that_has_the_page_gets_a_304,
@@ -51,7 +51,7 @@ async fn a_browser_that_has_the_page_gets_a_304(shop: &Shop) {
 
     let not_modified = ask(&format!("\"other\", {etag}")).await;
     assert_eq!((not_modified.status().as_u16(), header(&not_modified, "etag")), (304, etag));
-    // Browsers ask each time, so that a purge reaches them too.
+    // The browser must validate the page on each visit, so that a purge reaches browsers, too.
     assert_eq!(header(&not_modified, "cache-control"), "no-cache");
     assert_eq!(header(&not_modified, "content-type"), "");
     assert!(is_hit(&not_modified));
@@ -76,7 +76,7 @@ async fn head_is_answered_from_the_stored_get(shop: &Shop) {
 }
 
 async fn a_body_compressed_without_a_request_is_passed_on_unchanged(shop: &Shop) {
-    /// `<h1>page</h1>` by gzip.
+    /// `<h1>page</h1>`, compressed.
     const GZIPPED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xb3\xc9\x30\xb4\x2b\x48\x4c\x4f\xb5\xd1\x07\x32\x00\xeb\xcb\x85\x04\x0d\x00\x00\x00";
     make_popular(shop, "mug").await;
     shop.origin.answer(Reply::html(GZIPPED).header("content-encoding", "gzip"));
@@ -118,13 +118,13 @@ async fn authorization_no_store_no_cache_and_post_reach_the_origin(shop: &Shop) 
 async fn a_visit_waits_for_one_request_to_redis(shop: &Shop) {
     shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
     let login = shop.visit("/login").await;
-    let cookie = header(&login, "set-cookie").split(';').next().unwrap().to_owned();
+    let cookie = set_cookie(&login);
     shop.origin.answer(Reply::html("page"));
     make_popular(shop, "mug").await;
     make_popular(shop, "cup").await;
     let forged = cookie.replace("session=A", "session=B");
     for (path, cookie, requests, status) in [
-        // The scripts are in Redis after their first use; before that, a call goes twice.
+        // The first visit sends the source of each script in a second request.
         ("/products/cup", cookie.as_str(), None, "fwd=uri-miss; stored"),
         ("/products/mug", "", Some(1), "fwd=uri-miss; stored"),
         ("/products/mug", "", Some(1), "hit"),
@@ -132,7 +132,7 @@ async fn a_visit_waits_for_one_request_to_redis(shop: &Shop) {
         ("/products/mug", &forged, Some(1), "hit"),
         ("/products/rare", cookie.as_str(), Some(1), "fwd=bypass; detail=unpopular"),
         ("/cart", cookie.as_str(), Some(1), "fwd=bypass; detail=no-item"),
-        // The first visit finds out that it cannot be stored.
+        // The first visit leaves a hit-for-miss note.
         ("/about", "", Some(1), "fwd=bypass; detail=no-item"),
         ("/about", "", Some(0), "fwd=bypass; detail=no-item"),
         ("/cart", "", Some(0), "fwd=bypass; detail=no-item"),

@@ -1,10 +1,10 @@
-//! `Edge-Cart`: the origin learns what is in a visitor's cart, and changes it, so that a cart works with plain forms.
+//! `Edge-Cart`: the origin gets the visitor's cart and changes it. So a cart works with plain forms.
 
 use edgefront_gateway::{Fault, FaultScope};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Shop, scenarios};
+use crate::support::{Reply, Shop, scenarios, set_cookie};
 
 scenarios! {
     &[];
@@ -32,7 +32,7 @@ scenarios! {
 
 const FORM: &str = r#"{"op":"add","id":"mug","quantity":2}"#;
 
-/// Sends a form that the origin answers with `change`; the answer's status and cookie.
+/// Sends a form. The origin responds with `change`. Returns status and cookie of the response.
 async fn send(shop: &Shop, cookie: &str, change: &str) -> (StatusCode, Option<String>) {
     shop.origin.answer(Reply::status(303).header("location", "/cart").header("edge-cart", change));
     let answer = shop.request(Method::POST, "/cart").header("cookie", cookie).send().await.unwrap();
@@ -44,7 +44,7 @@ async fn send(shop: &Shop, cookie: &str, change: &str) -> (StatusCode, Option<St
     (answer.status(), set.and_then(|set| Some(set.split_once(';')?.0.to_owned())))
 }
 
-/// A guest's cookie, with two mugs in the cart.
+/// The cookie of a guest with two mugs in the cart.
 async fn guest(shop: &Shop) -> String {
     send(shop, "", FORM).await.1.expect("a session")
 }
@@ -102,9 +102,9 @@ async fn no_client_forges_the_cart(shop: &Shop) {
 }
 
 async fn a_guests_first_form_starts_a_session(shop: &Shop) {
-    // Redis knows the script from now on.
+    // Redis knows the script after this call.
     guest(shop).await;
-    // Behind its answer the page of that address is voided.
+    // The background work voids the page at the form's URL.
     shop.settled().await;
     let (status, cookie) = send(shop, "", FORM).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
@@ -144,12 +144,12 @@ async fn a_response_can_log_in_and_change_the_cart(shop: &Shop) {
     assert_eq!(shop.origin.last().header("edge-user"), "ada");
 }
 
-/// A second tab sends its form before the cookie of the login arrives.
+/// A second tab sends its form before the browser has the cookie of the login.
 async fn a_change_during_a_login_does_not_sign_the_visitor_out(shop: &Shop) {
     let guest = guest(shop).await;
     shop.origin.answer(Reply::status(303).header("location", "/").header("edge-login", "ada"));
     let answer = shop.request(Method::POST, "/login").header("cookie", &guest).send().await.unwrap();
-    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let cookie = &set_cookie(&answer);
     for change in [FORM, r#"{"op":"set","id":"mug","quantity":0}"#] {
         assert_eq!(send(shop, &guest, change).await, (StatusCode::CONFLICT, None), "{change}");
     }
@@ -189,13 +189,13 @@ async fn an_invalid_change_is_ignored_and_logged(shop: &Shop) {
     shop.logged("edge-cart is invalid and was ignored").await;
 }
 
-/// A list of operations, in the form of the header.
+/// The header's value for a list of operations.
 fn list(operations: &[Value]) -> String {
     Value::from(operations).to_string()
 }
 
 async fn a_list_of_operations_is_done_in_one_request(shop: &Shop) {
-    // Redis knows the script from now on.
+    // Redis knows the script after this call.
     let cookie = guest(shop).await;
     let changes = list(&[
         json!({"op": "add", "id": "pan", "quantity": 1}),
@@ -225,7 +225,7 @@ async fn a_login_merges_several_lines(shop: &Shop) {
     let reply = Reply::status(303).header("location", "/").header("edge-login", "ada");
     shop.origin.answer(reply.header("edge-cart", list(&lines)));
     let answer = shop.request(Method::POST, "/login").header("cookie", &guest).send().await.unwrap();
-    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let cookie = &set_cookie(&answer);
     assert_eq!(told(shop, cookie, "/cart").await, json!({"cup": 1, "mug": 3, "pan": 1}));
 }
 
@@ -257,7 +257,7 @@ async fn a_list_that_overfills_the_cart_changes_nothing(shop: &Shop) {
     assert_eq!(send(shop, &cookie, &list(&lines)).await, (StatusCode::CONFLICT, None));
     assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
     assert_eq!(send(shop, &cookie, &list(&lines[1..])).await.0, StatusCode::SEE_OTHER);
-    // The list itself makes room for its last line.
+    // The first operation makes room for the second one.
     let swap = list(&[json!({"op": "set", "id": "mug", "quantity": 0}), lines[0].clone()]);
     assert_eq!(send(shop, &cookie, &swap).await.0, StatusCode::SEE_OTHER);
     assert_eq!(told(shop, &cookie, "/cart").await.as_object().map(serde_json::Map::len), Some(100));
@@ -284,7 +284,7 @@ async fn log_out_everywhere_ends_every_session_of_the_user(shop: &Shop) {
     for user in ["ada", "ada", "bob"] {
         shop.origin.answer(Reply::status(303).header("edge-login", user));
         let login = shop.visit("/login").await;
-        cookies.push(login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned());
+        cookies.push(set_cookie(&login));
     }
     shop.store.load_scripts().await;
     shop.origin.answer(Reply::status(303).header("location", "/").header("edge-logout", "all"));
@@ -302,7 +302,7 @@ async fn a_named_user_is_logged_out_everywhere_and_the_visitor_is_not(shop: &Sho
     for user in ["ada", "ada", "bob"] {
         shop.origin.answer(Reply::status(303).header("edge-login", user));
         let login = shop.visit("/login").await;
-        cookies.push(login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned());
+        cookies.push(set_cookie(&login));
     }
     for visitor in [guest(shop).await, String::new()] {
         shop.origin.answer(Reply::status(303).header("location", "/login").header("edge-logout", "user=ada"));
@@ -317,7 +317,7 @@ async fn a_named_user_is_logged_out_everywhere_and_the_visitor_is_not(shop: &Sho
     }
     shop.origin.answer(Reply::status(303).header("edge-logout", "user=bob"));
     shop.settled().await;
-    // The call, and its repetition by the client.
+    // The call and its repetition by the client both fail.
     shop.store.gateway.set_fault_for(Fault::Status(500, "{}".to_owned()), FaultScope::Next(2));
     assert_eq!(shop.request(Method::POST, "/reset").send().await.unwrap().status(), 503);
     shop.settled().await;

@@ -1,4 +1,4 @@
-//! In front of any storefront: what passes, what does not, and what happens when the origin is not well.
+//! Requests to any storefront: the headers that pass, the headers that do not, and failures of the origin.
 
 mod cart;
 mod reservation;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::{future::join, stream};
 use http::Method;
 
-use crate::support::{Reply, Shop, TestOrigin, eventually, scenarios};
+use crate::support::{Reply, Shop, TestOrigin, eventually, scenarios, set_cookie};
 
 scenarios! {
     &[("ORIGIN_TIMEOUT", "4")];
@@ -59,7 +59,7 @@ async fn a_method_that_no_storefront_needs_never_reaches_the_origin(shop: &Shop)
     {
         let method = Method::from_bytes(name.as_bytes()).unwrap();
         let answer = shop.request(method, path).header("accept", "text/html").send().await.unwrap();
-        // The platform itself refuses some names (501), and repairs the case of others.
+        // The platform itself refuses some methods with 501, and corrects the case of others.
         let status = answer.status().as_u16();
         assert!(status == 405 || status == 501 || name == "get" && status == 200, "{name} {path}: {status}");
         if status == 405 {
@@ -100,7 +100,7 @@ async fn hop_by_hop_headers_are_not_forwarded(shop: &Shop) {
 async fn no_client_sends_edge_headers_and_no_visitor_gets_them(shop: &Shop) {
     shop.origin.answer(Reply::html("x").header("edge-order", "{}").header("edge-tags", "a").header("edge-other", "b"));
     let request = shop.get("/about").header("edge-user", "ada").header("edge-key", "guessed").header("edge-x", "1");
-    // A storefront that reads its headers by CGI names (HTTP_EDGE_USER) sees no difference.
+    // A storefront with CGI names reads both headers as `HTTP_EDGE_USER`.
     let answer = request.header("edge_user", "ada").send().await.unwrap();
     assert!(answer.headers().keys().all(|name| !name.as_str().starts_with("edge-")), "{:?}", answer.headers());
     let asked = shop.origin.last();
@@ -125,14 +125,11 @@ async fn the_origin_learns_the_state_of_the_session_or_that_the_render_is_shared
         )
     };
     let expected = |session: &str, user: &str| (session.to_owned(), user.to_owned(), String::new());
-    let cookie = |answer: &reqwest::Response| {
-        answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
-    };
     assert_eq!(told("").await, expected("none", ""));
     assert_eq!(told("__Host-session=forged.mac").await, expected("none", ""));
-    let guest = cookie(&shop.request(Method::POST, "/add").send().await.unwrap());
+    let guest = set_cookie(&shop.request(Method::POST, "/add").send().await.unwrap());
     assert_eq!(told(&guest).await, expected("guest", ""));
-    let user = cookie(&shop.request(Method::POST, "/login").send().await.unwrap());
+    let user = set_cookie(&shop.request(Method::POST, "/login").send().await.unwrap());
     assert_eq!(told(&user).await, expected("user", "ada"));
     shop.store.gateway.set_fault(Some(edgefront_gateway::Fault::Status(500, "{}".to_owned())));
     assert_eq!(told(&user).await, expected("unknown", ""), "Redis is silent: no logout");
@@ -173,7 +170,7 @@ async fn forwarding_headers_of_a_client_do_not_reach_the_origin(shop: &Shop) {
         for name in claims {
             request = request.header(name, "198.51.100.1").header(name, "evil.example");
         }
-        // A client may name only its own headers as those of the connection.
+        // A client may remove only its own headers with `Connection`.
         request = request.header("connection", "CF-Connecting-IP");
         request.header("cookie", "own=1").send().await.unwrap();
         let asked = shop.origin.last();
@@ -215,7 +212,7 @@ async fn a_request_body_is_streamed(shop: &Shop) {
         for _ in 0..4 {
             sender.send(vec![7; 1 << 20].into()).await.unwrap();
         }
-        // Sockets between here and there may hold some; the origin has most of it before the upload has ended.
+        // Sockets on the way buffer some bytes. The origin must get most of the rest before the upload ends.
         eventually("the origin receives", async || shop.origin.received() > 2 << 20).await;
         for _ in 0..4 {
             sender.send(vec![7; 1 << 20].into()).await.unwrap();
@@ -239,12 +236,12 @@ async fn a_redirect_is_passed_on(shop: &Shop) {
         ("https://elsewhere.example/x".to_owned(), "https://elsewhere.example/x"),
         ("/cart?a=b#c".to_owned(), "/cart?a=b#c"),
         ("next".to_owned(), "next"),
-        // The origin's own address would lead the visitor past us.
+        // With the origin's own address, the visitor would bypass edgefront.
         (format!("{own}/cart?a=b"), "/cart?a=b"),
         (own.clone(), "/"),
         (format!("{own}?a"), "/?a"),
         (format!("{own}1/cart"), &format!("{own}1/cart")),
-        // Browsers read all of these as two slashes, behind which a host would stand.
+        // Browsers read all of these as two slashes, and the next segment as a host.
         (format!("{own}//elsewhere.example"), &format!("{own}//elsewhere.example")),
         (format!("{own}/\\elsewhere.example"), &format!("{own}/\\elsewhere.example")),
         (format!("{own}/\t/elsewhere.example"), &format!("{own}/\t/elsewhere.example")),
@@ -344,7 +341,7 @@ async fn a_login_or_logout_that_redis_refuses_is_a_503(shop: &Shop) {
 async fn session_cookie(shop: &Shop) -> String {
     shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
     let login = shop.visit("/login").await;
-    login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+    set_cookie(&login)
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! `Edge-Reservation`: the origin learns which piece of a flash sale is held for who is about to buy it.
+//! `Edge-Reservation`: the origin gets the reservation of the user who pays for a piece of a flash sale.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ scenarios! {
 
 const CHECKOUT: &str = "/flash/pan/checkout";
 
-/// A running sale; the reservation of `visitor` in it.
+/// Starts a sale, and reserves a piece for `visitor`.
 async fn reserve(shop: &Shop, sale: &str, visitor: &mut Visitor<'_>) -> Value {
     let now = TestClock::ticking().now();
     let row = json!({"sale_starts_at": now.as_secs() - 60, "sale_ends_at": now.as_secs() + 3600, "sale_pieces": 5});
@@ -34,7 +34,7 @@ async fn reserve(shop: &Shop, sale: &str, visitor: &mut Visitor<'_>) -> Value {
     reserve_too(sale, visitor).await
 }
 
-/// The reservation of `visitor` in a sale that runs: one that is put again a second later is another.
+/// Reserves a piece of a running sale for `visitor`. A sale that is stored again a second later would be another sale.
 async fn reserve_too(sale: &str, visitor: &mut Visitor<'_>) -> Value {
     let answer = visitor.send(visitor.request(Method::POST, &format!("/flash/{sale}/reservations"))).await;
     assert_eq!(answer.status, 201, "{answer:?}");
@@ -77,7 +77,7 @@ async fn the_origin_gets_no_reservation_of_another_sale_or_user(shop: &Shop) {
     ada.delete("/session").await;
     assert_eq!(told(shop, &logged_out, Method::GET, CHECKOUT).await, Value::Null);
     assert_eq!(shop.origin.last().header("edge-user"), "");
-    // A copy that is missing keeps nobody from paying for what they hold.
+    // The user can pay for the piece although the copy of the row is missing.
     let ada = log_in(shop, "ada").await;
     shop.store.raw(&["DEL", "inv:pan"]).await;
     assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await["sale"], "pan");
@@ -87,7 +87,7 @@ async fn a_checkout_sends_the_cart_too(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     ada.put("/cart/items/mug", &json!({"quantity": 2})).await;
     reserve(shop, "bowl", &mut ada).await;
-    // The first time Redis may have to be sent the script.
+    // The first call may send the script's source.
     told(shop, &ada, Method::GET, "/flash/bowl/checkout").await;
     shop.settled().await;
     assert_eq!(told(shop, &ada, Method::GET, "/flash/bowl/checkout").await["sale"], "bowl");
@@ -113,8 +113,7 @@ async fn no_client_forges_a_reservation(shop: &Shop) {
     assert_eq!(shop.origin.last().header("edge-reservation"), "");
 }
 
-/// The sale of pans for this visitor: pieces left, pieces held, the visitor's reservation, and whether the visitor
-/// bought one.
+/// The sale of pans as `visitor` sees it: pieces left, pieces held, the visitor's reservation, and an earlier purchase.
 async fn sale(visitor: &mut Visitor<'_>) -> [Value; 4] {
     let sale = visitor.get("/flash/pan").await.json;
     ["left", "held", "reservation", "bought"].map(|field| sale[field].clone())
@@ -137,7 +136,7 @@ async fn an_order_sells_the_reserved_piece(shop: &Shop) {
     }
 }
 
-/// The storefront repeats the old order, and names the reservation that the user holds now.
+/// The storefront repeats an old order and names the user's current reservation.
 async fn an_order_of_the_last_sale_takes_no_piece_of_the_next(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     let held = reserve(shop, "pan", &mut ada).await;

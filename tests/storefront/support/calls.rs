@@ -1,8 +1,12 @@
-//! Single calls that edgefront itself sends in other forms.
+//! Calls of single functions, without the shop around them.
 
 use edgefront::{
     config::SessionConfig,
-    ports::{error::Error, time::Timestamp},
+    ports::{
+        error::Error,
+        fetch::{Body, Request},
+        time::Timestamp,
+    },
     schema::{
         ids::{ItemId, UserId},
         redis::Redis,
@@ -10,7 +14,10 @@ use edgefront::{
     },
     sessions::{self, LoginRequest, SessionTouch, TouchOutcome, touch_command},
 };
+use http::{Method, header};
 use upstash_rest::Command;
+
+use super::SERVICE_KEY;
 
 /// Logs `user` in, without a label or an idempotency key.
 pub async fn log_in(
@@ -32,4 +39,17 @@ pub async fn touch(redis: &Redis, touch: &SessionTouch, config: &SessionConfig) 
 /// The rank of `item`; 0 is the most viewed item. None if the item does not rank.
 pub async fn rank(redis: &Redis, item: &ItemId) -> Result<Option<u64>, Error> {
     Ok(redis.run(Command::read("ZRANK").arg(redis.keys().ranking()).arg(item.as_str())).await?)
+}
+
+/// A request for [`routes::handle`](edgefront::routes::handle). If `path` is of the API, with the service key and as JSON.
+pub fn request(method: Method, path: &str, body: Body) -> Request {
+    let (mut head, body) = Request::new(body).into_parts();
+    head.method = method;
+    head.uri = format!("https://shop.example{path}").parse().expect("a URL");
+    if path.starts_with("/_edge") {
+        let bearer = format!("Bearer {SERVICE_KEY}").parse().expect("ASCII");
+        head.headers.insert(header::AUTHORIZATION, bearer);
+        head.headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("ASCII"));
+    }
+    Request::from_parts(head, body)
 }

@@ -1,4 +1,4 @@
-//! Time that a test moves. It never goes back.
+//! A clock that a test moves. It never goes back.
 
 use std::{
     sync::{
@@ -11,27 +11,26 @@ use std::{
 use edgefront::ports::time::{Clock, Timestamp};
 use futures_util::future::LocalBoxFuture;
 
-/// A clock in the hand of the test; clones show the same time.
+/// Clones show the same time.
 #[derive(Clone)]
 pub struct TestClock {
-    /// The time of a clock that does not tick.
+    /// The start time; None for a ticking clock.
     stands: Option<Timestamp>,
-    /// Milliseconds by which the clock was moved.
+    /// The milliseconds by which the test or a sleep has moved the clock.
     moved: Arc<AtomicU64>,
 }
 
 impl TestClock {
-    /// Starts at the real time and stands still until moved. A sleep does not wait: it moves the clock to its end.
+    /// Starts at the real time and stands still. A sleep does not wait: it moves the clock to the end of the sleep.
     pub fn standing() -> Self {
         Self { stands: Some(real_time()), moved: Arc::default() }
     }
 
-    /// Shows the real time, or what the test moved it to, and really sleeps.
+    /// Shows the real time plus the moves of the test. A sleep takes real time.
     pub fn ticking() -> Self {
         Self { stands: None, moved: Arc::default() }
     }
 
-    /// Moves the clock on.
     pub fn advance(&self, duration: Duration) {
         self.moved.fetch_add(millis(duration), Ordering::SeqCst);
     }
@@ -50,7 +49,7 @@ impl Clock for TestClock {
         let moved = self.moved.clone();
         let end = moved.load(Ordering::SeqCst) + millis(duration);
         Box::pin(async move {
-            // Others, who may sleep less or not at all, come first.
+            // Other tasks, whose sleeps may be shorter, run first.
             tokio::task::yield_now().await;
             moved.fetch_max(end, Ordering::SeqCst);
         })

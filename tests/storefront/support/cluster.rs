@@ -1,18 +1,17 @@
-//! Real clusters for stores. A cluster has one database and takes 2 s to start, so a store gets an empty one of those
-//! that nobody uses, and there are as many as stores at one moment.
+//! A pool of real clusters for stores. A cluster has one database and takes 2 s to start. So an ended store returns its
+//! cluster, and the next store empties and reuses it.
 
 use std::sync::{Mutex, PoisonError};
 
 use edgefront_gateway::server::ServerCluster;
 
-/// Clusters that no store uses. They end with this process.
+/// The unused clusters. They end with this process.
 static IDLE: Mutex<Vec<ServerCluster>> = Mutex::new(Vec::new());
 
-/// A cluster that is nobody else's until it is dropped.
+/// A cluster of one store, until it is dropped.
 pub struct OwnCluster(Option<ServerCluster>);
 
 impl OwnCluster {
-    /// An empty cluster of three servers.
     pub async fn get() -> Self {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let cluster = match idle {

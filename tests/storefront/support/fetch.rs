@@ -1,5 +1,5 @@
-//! `Fetch` natively, as the platform does it: redirects and compressed bodies are passed on, bodies are streamed both
-//! ways.
+//! `Fetch` on this machine, with the behaviour of the platform: it passes on redirects and compressed bodies, and
+//! streams bodies in both directions.
 
 use std::{
     any::Any,
@@ -19,7 +19,7 @@ use futures_util::{
 use tokio::sync::mpsc;
 use upstash_rest::{ExchangeTerms, TransportError};
 
-/// HTTP over real sockets, in real time whatever a [`super::TestClock`] shows.
+/// HTTP over real sockets. Its time limits count real time, also beside a [`super::TestClock`].
 #[derive(Clone)]
 pub struct NativeFetch(reqwest::Client);
 
@@ -34,7 +34,7 @@ impl Fetch for NativeFetch {
     fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
         Box::pin(async move {
             let mut request = request.map(send_body);
-            // As the platform does: the host is the URL's.
+            // The platform also takes the host from the URL.
             request.headers_mut().remove(http::header::HOST);
             let request = reqwest::Request::try_from(request).map_err(|_| FetchError::Unreachable)?;
             let answer = tokio::time::timeout(deadline, self.0.execute(request)).await;
@@ -67,8 +67,8 @@ impl Fetch for NativeFetch {
     }
 }
 
-/// A stream of ours is bound to this thread, and a client may read from any: a task carries the chunks over, two at a
-/// time.
+/// A `Body` stays on this thread, but the client may read its body on another one. So a task sends the chunks through a
+/// channel, which holds two of them.
 fn send_body(body: Body) -> reqwest::Body {
     match body {
         Body::Empty => reqwest::Body::default(),
@@ -91,7 +91,7 @@ fn send_body(body: Body) -> reqwest::Body {
     }
 }
 
-/// A body that passes `chunks` on.
+/// A body of these chunks.
 pub fn stream_body(chunks: impl Stream<Item = io::Result<Bytes>> + 'static) -> Body {
     Body::Stream(Box::new(Chunks(chunks.boxed_local())))
 }

@@ -1,13 +1,14 @@
-//! Translates keys of the book's layout into the store's layout: `recent:` is that of a token's shard where the command
-//! names a token, and else that of every shard. So a test reads the same in both.
+//! Translates commands on keys of the book's layout into the store's layout, so that a test reads the same in both. The
+//! key `recent:` becomes that of the token's shard if the command names a token, and otherwise those of all shards.
 
 use edgefront::schema::{keys::Keys, shard::Shard, token::Token};
 use serde_json::{Value, json};
 
-/// Makes one answer of those to the commands that a command became.
+/// Merges the replies to the translated commands into the reply to the original command.
 type Gather = fn(&[&str], Vec<Value>) -> Value;
 
-/// A command in the book's layout → the commands that say it in `keys`, and what makes one answer of theirs.
+/// Translates a command of the book's layout into commands for `keys`. Also returns the function that merges their
+/// replies.
 pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
     let said = |command: &[&str]| command.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     let [name, key, rest @ ..] = command else { return (vec![said(command)], only) };
@@ -21,7 +22,7 @@ pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
             let tag = tags(keys, name, key, &[]).remove(0);
             (vec![said(&[&[*name, &tagged(key, &tag), &tagged(other, &tag)], rest].concat())], only)
         }
-        // Keys of different slots.
+        // The keys may have different slots.
         "DEL" | "EXISTS" => {
             let each =
                 command[1..].iter().flat_map(|key| tags(keys, name, key, &[]).into_iter().map(move |tag| (key, tag)));
@@ -43,7 +44,7 @@ pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
     }
 }
 
-/// The hash tags of the places where a key of the book may be; none: it has no tag.
+/// The hash tags of a key's family, one for each place in which the key may be. The empty tag: the key has none.
 fn tags(keys: Keys, command: &str, key: &str, rest: &[&str]) -> Vec<String> {
     let (family, name) = key.split_once(':').unwrap_or((key, ""));
     let number = |shard: Shard| format!("{{{}}}", shard.number());
@@ -78,7 +79,7 @@ fn only(_: &[&str], mut answers: Vec<Value>) -> Value {
     answers.remove(0)
 }
 
-/// Keys without their tags, each once.
+/// The keys without their hash tags, without duplicates.
 fn untagged(command: &[&str], answers: Vec<Value>) -> Value {
     let keys: Vec<String> = serde_json::from_value(only(command, answers)).expect("a list of keys");
     let bare = |key: &String| match (key.find(":{"), key.find('}')) {
@@ -86,7 +87,7 @@ fn untagged(command: &[&str], answers: Vec<Value>) -> Value {
         _ => key.clone(),
     };
     let mut keys: Vec<_> = keys.iter().map(bare).collect();
-    // The tag is not part of the name.
+    // Without the tag, a key of the family's bare name matches the pattern no more.
     if let Some(family) = command[1].strip_suffix("?*") {
         keys.retain(|key| key != family);
     }
@@ -107,7 +108,7 @@ fn gathered(command: &[&str], answers: Vec<Value>) -> Value {
             let mut pairs: Vec<_> =
                 words.chunks(2).map(|pair| (pair[1].parse::<f64>().expect("a score"), pair)).collect();
             pairs.sort_by(|one, other| one.0.total_cmp(&other.0).then_with(|| one.1.cmp(other.1)));
-            // The last of so many, counted from the end: -1.
+            // A negative rank counts from the end: -1 is the last element.
             let place = |text: &str| match text.parse::<i64>().expect("a rank") {
                 rank if rank < 0 => pairs.len().saturating_sub(usize::try_from(-rank).expect("a rank")),
                 rank => usize::try_from(rank).expect("a rank"),

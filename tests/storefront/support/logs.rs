@@ -1,4 +1,4 @@
-//! Captures edgefront's log for a test. A failed test prints it.
+//! Captures edgefront's log for a test. A failed test prints the lines.
 
 use std::{
     cell::RefCell,
@@ -7,7 +7,7 @@ use std::{
 
 use edgefront::metrics::event_log;
 
-/// Lines of one shop.
+/// The log lines of one shop.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -21,7 +21,7 @@ impl Lines {
     }
 }
 
-/// Prints what a failed test will be asked about.
+/// Prints the lines if the test fails.
 impl Drop for Lines {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -34,7 +34,7 @@ thread_local! {
     static LINES: RefCell<Option<Lines>> = const { RefCell::new(None) };
 }
 
-/// From now on, what this thread logs goes to `lines`: a native shop has a thread of its own.
+/// Appends this thread's log to `lines` from now on. Each native shop has a thread of its own.
 pub fn keep_this_threads(lines: Lines) {
     static SET: Once = Once::new();
     SET.call_once(|| {

@@ -1,24 +1,22 @@
-// Runs the built Worker in workerd for the tests, through Miniflare's API; any number of them, each apart from the
-// others.
+// Runs built Workers in workerd for the tests, through Miniflare's API. Each Worker is independent of the others.
 //
 // stdin, a line of JSON each:
 //   {id, bundle, vars?, migrations?, limits?, isolates?, home?}
-//                                      starts a Worker. bundle and migrations are directories, vars the variables and
-//                                      secrets. With migrations it gets a D1 database `DB` that they were applied to,
-//                                      with limits (true) the rate limits of wrangler.toml. So many isolates run
-//                                      apart from each other and share the location's cache
-//   {id, stop: true}                   ends it by SIGKILL
-//                                      With home, the variables of a further Worker, the isolates are the edge tier,
-//                                      and that Worker the home tier. Its address and that of its entry point `home`
-//                                      follow those of the isolates
+//                                      starts a Worker. `bundle` and `migrations` are directories, `vars` the variables
+//                                      and secrets. `migrations`: with a D1 database `DB` to which they were applied.
+//                                      `limits`: with the rate limits of wrangler.toml. `isolates`: the number of
+//                                      isolates, which share only the location cache. `home`: the variables of a home
+//                                      tier; the isolates are then the edge tier
+//   {id, stop: true}                   ends a Worker by SIGKILL
 // stdout, a line of JSON each:
-//   {id, urls} or {id, error}          it has started, with the address of each isolate, or why not
-//   {id, log}                          a line that it logged
+//   {id, urls}                         the Worker has started: the URLs of its isolates, then with `home` those of the
+//                                      home tier and of its entry point `home`
+//   {id, error}                        the Worker has not started
+//   {id, log}                          a line of the Worker's log
 //
-// `GET {url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*` fires a cron trigger; for `GET {url}/test/progress` see
-// `observer`.
+// `GET {url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*` runs a cron trigger. `observer` answers the paths below `/test/`.
 //
-// It ends when stdin closes, and no workerd stays behind: a parent that is killed closes stdin too.
+// The process ends when stdin closes, which also happens if its parent is killed. It leaves no workerd behind.
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
@@ -35,16 +33,21 @@ for (const [, name, namespace, limit, period] of config.matchAll(
 }
 const running = new Map();
 
-// Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`background`), and
-// how many requests to Redis were sent before the last answer (`blocking`), how many bytes came from Redis in all
-// (`received`). `POST /test/sql` runs a statement on its
-// D1. `POST /test/database` sets a fault between the Worker and its D1, which `/test/sql` does not meet: `refused` executes
-// nothing, `silent` never answers, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
-// /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 as the platform does, `silent` never answers, `stranger` gets requests without the key, `default` answers as its entry point for visitors, `elsewhere` answers a POST 204 as if another isolate had executed it,
-// `newer` hands pages over in a way, and has a header, that the edge tier does not know. A page that it hands over stops in its middle with `halts`, and ends there with `ends`; with `breaks`, each body breaks off in its middle. `GET /test/hops` lists the
-// requests that reached its entry point since the last call. `POST /test/cache` sets a fault of the location's cache: `lost` deletes each entry that is asked for, `broken` fails. `GET
-// /test/cache/{name}` reads an entry. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
-// `worker` sets a flag, and wasm traps. Nothing else is changed.
+// Wraps the Worker, for the paths that only tests request:
+// - `GET /test/progress`: the background tasks that have not ended (`background`), the requests to Redis before the last
+//   response (`blocking`), and all bytes from Redis (`received`).
+// - `POST /test/sql` runs a statement on D1.
+// - `POST /test/database` sets a fault of D1, which `/test/sql` does not meet: `refused` executes nothing, `silent` never
+//   answers, `reply-lost` executes statements that write and then fails. An empty text ends a fault, also below.
+// - `POST /test/clock` sets the Worker's clock to the real time plus a number of milliseconds.
+// - `POST /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 like the platform, `silent` never
+//   answers, `stranger` gets requests without the key, `default` answers with the entry point for visitors, `elsewhere`
+//   answers a POST with 204 as if another isolate had executed it, and `newer` sends headers of an unknown version. In
+//   the middle of a page that is handed over, `halts` stops and `ends` closes the body. `breaks` breaks every body off.
+// - `GET /test/hops`: the requests that reached the home tier's entry point since the last call.
+// - `POST /test/cache` sets a fault of the location cache: `lost` deletes each requested entry, `broken` fails.
+// - `GET /test/cache/{name}` reads an entry.
+// - `POST /test/panic` imitates a panic of Rust: the hook of the crate `worker` sets a flag, and wasm traps.
 const observer = `
 	import Shop, * as bundle from "./index.js";
 	import { env as bindings } from "cloudflare:workers";
@@ -116,7 +119,7 @@ const observer = `
 		const before = sent;
 		let waited;
 		const waitUntil = (work) => {
-			// From here on, requests are of the work behind the answer, which is complete.
+			// The response is complete: all later requests are those of background work.
 			waited ??= sent - before;
 			background++;
 			context.waitUntil(work.finally(() => background--));
@@ -147,32 +150,27 @@ const observer = `
 			return newer;
 		},
 	};
+	const setters = {
+		"/test/home": (fault) => (homeFault = fault),
+		"/test/cache": (fault) => (cacheFault = fault),
+		"/test/database": (fault) => (databaseFault = fault),
+		"/test/clock": (milliseconds) => (offset = Number(milliseconds)),
+	};
 	export default {
 		async fetch(request, env, context) {
 			const { pathname } = new URL(request.url);
 			if (pathname === "/test/progress") return Response.json({ background, blocking, received });
+			const setter = setters[pathname];
+			if (setter) {
+				setter(await request.text());
+				return new Response(null, { status: 204 });
+			}
 			if (pathname === "/test/hops") return Response.json(hops.splice(0));
-			if (pathname === "/test/home") {
-				homeFault = await request.text();
-				return new Response(null, { status: 204 });
-			}
-			if (pathname === "/test/cache") {
-				cacheFault = await request.text();
-				return new Response(null, { status: 204 });
-			}
 			if (pathname.startsWith("/test/cache/")) {
 				const found = await match.call(await caches.open("edgefront"), address(pathname.slice(12)));
 				return found ?? new Response(null, { status: 404 });
 			}
 			if (pathname === "/test/sql") return prepare(await request.text()).all().then(({ results }) => Response.json(results));
-			if (pathname === "/test/database") {
-				databaseFault = await request.text();
-				return new Response(null, { status: 204 });
-			}
-			if (pathname === "/test/clock") {
-				offset = Number(await request.text());
-				return new Response(null, { status: 204 });
-			}
 			if (pathname === "/test/panic") return Shop.fetch(panics, env, context);
 			return observed(Shop, request, env, context);
 		},
@@ -212,14 +210,14 @@ async function start({ id, bundle, vars = {}, migrations, limits, isolates = 1, 
 		workers: names.map(workerOf),
 		host: "127.0.0.1",
 		port: 0,
-		// Without these two Miniflare asks the network: for `request.cf`, and to say who uses it.
+		// Otherwise Miniflare sends requests to the network, for `request.cf` and for telemetry.
 		cf: false,
 		telemetry: { enabled: false },
 		unsafeTriggerHandlers: true,
 		handleStructuredLogs: ({ level, message }) => tell({ id, log: `${level}: ${message}` }),
 		handleRuntimeStdio: (_, stderr) => createInterface({ input: stderr }).on("line", (log) => tell({ id, log })),
 	});
-	// The old form of the options, which has `modules`, knows no static files.
+	// The form of the options that has `modules` has no option for static files.
 	for (const worker of options.workers) {
 		worker.config.assets = { directory: path.join(root, "assets"), hasUserWorker: true };
 	}

@@ -1,44 +1,45 @@
-//! Starts real parts for tests, each on a free port, each ended with the test. Nothing here stands in for Redis.
+//! Starts the real parts that tests use. Each part has a free port and ends with its test. Redis is always a real
+//! server.
 
-/// Single calls that edgefront itself sends in other forms.
+/// Calls of single functions.
 mod calls;
-/// Time that a test moves.
+/// A clock that a test moves.
 mod clock;
-/// A cluster of real servers.
+/// A pool of clusters.
 mod cluster;
-/// HTTP out, natively.
+/// Requests from this process.
 mod fetch;
-/// The book's keys, wherever they lie.
+/// Translates keys of the book into the store's layout.
 mod layout;
-/// edgefront's log.
+/// Captures edgefront's log.
 mod logs;
-/// edgefront behind a native HTTP server.
+/// edgefront in this process.
 mod native;
-/// A storefront under the test's control.
+/// An origin that a test controls.
 mod origin;
-/// Servers of several regions.
+/// A database with read replicas.
 mod regions;
-/// HTTP in, natively.
+/// An HTTP server in this process.
 mod server;
 /// A running edgefront, native or in workerd.
 mod shop;
-/// Time that a test moves, and tasks that sleep in it.
+/// A clock that a test moves in steps, and the tasks that sleep by it.
 mod stepped;
-/// Rows of a shop, and their copies.
+/// A row cache and its source.
 mod stock;
-/// A database of a real server, behind a gateway of its own.
+/// A database of a real server behind a gateway.
 mod store;
 /// edgefront in workerd.
 mod workerd;
 
-pub use calls::{log_in, rank, touch};
+pub use calls::{log_in, rank, request, touch};
 pub use clock::TestClock;
 pub use fetch::NativeFetch;
 pub use origin::{Asked, Reply, TestOrigin};
 pub use regions::Regions;
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
-pub use shop::{Shop, Tiers, client, eventually};
+pub use shop::{Shop, Tiers, client, eventually, set_cookie};
 pub use stepped::Steps;
 pub use stock::{Stock, row};
 pub use store::{ORIGIN_KEY, SERVICE_KEY, SESSION_KEYS, Store, app, config};

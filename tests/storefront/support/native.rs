@@ -1,4 +1,4 @@
-//! edgefront behind an HTTP server in the test's process, on one thread, as in an isolate.
+//! edgefront behind an HTTP server in this process. It runs on one thread, like an isolate.
 
 use std::{
     rc::Rc,

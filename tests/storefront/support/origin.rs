@@ -1,5 +1,4 @@
-//! A storefront under the test's control: a real HTTP server that answers as it is told and remembers what it was
-//! asked.
+//! An origin that a test controls: a real HTTP server that sends the configured replies and records the requests.
 
 use std::{
     io,
@@ -18,20 +17,20 @@ use tokio::sync::watch;
 
 use super::{HttpServer, fetch::stream_body};
 
-/// A running test origin; ends when dropped.
+/// A running origin. It ends when dropped.
 pub struct TestOrigin {
     server: HttpServer,
     state: Arc<State>,
 }
 
-/// A request to the origin.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub method: Method,
     /// Path and query.
     pub path: String,
     pub headers: HeaderMap,
-    /// Empty if the answer was [`Reply::echo`].
+    /// Empty if the reply is [`Reply::echo`].
     pub body: Bytes,
 }
 
@@ -48,19 +47,19 @@ struct State {
     rule: Mutex<Rule>,
     asked: Mutex<Vec<Asked>>,
     received: AtomicU64,
-    /// Each [`Reply::zeros`] that is being sent has a reference.
+    /// Bytes of [`Reply::zeros`]. Each body that is being sent holds a reference.
     sent: Arc<AtomicU64>,
-    /// Requests after this number are held.
+    /// The origin holds all requests after this number.
     held: watch::Sender<usize>,
 }
 
-/// Locks, also after another test's thread panicked.
+/// Ignores that another test's thread panicked with the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TestOrigin {
-    /// Starts an origin that answers each request with a page that names its path.
+    /// Starts an origin. It replies with a page that names the path, until a test configures another reply.
     pub fn start() -> Self {
         let rule: Rule = Box::new(|asked| Reply::html(format!("<h1>{}</h1>", asked.path)));
         let state = Arc::new(State {
@@ -85,53 +84,53 @@ impl TestOrigin {
         self.server.url()
     }
 
-    /// Answers every request from now on with `reply`.
+    /// Sends `reply` to every request from now on.
     pub fn answer(&self, reply: Reply) {
         self.answer_with(move |_| reply.clone());
     }
 
-    /// Answers every request from now on as `rule` says.
+    /// Sends the reply of `rule` to every request from now on.
     pub fn answer_with(&self, rule: impl Fn(&Asked) -> Reply + Send + 'static) {
         *lock(&self.state.rule) = Box::new(rule);
     }
 
-    /// All requests since the start, in order of arrival.
+    /// All requests since the start, in the order of their arrival.
     pub fn asked(&self) -> Vec<Asked> {
         lock(&self.state.asked).clone()
     }
 
-    /// Number of requests until now.
+    /// The number of requests since the start.
     pub fn count(&self) -> usize {
         lock(&self.state.asked).len()
     }
 
-    /// The last request; panics if there was none.
+    /// The last request. Panics if there is none.
     pub fn last(&self) -> Asked {
         self.asked().pop().expect("the origin was asked")
     }
 
-    /// Bytes of request bodies that have arrived, of unfinished ones too.
+    /// Bytes of request bodies that have arrived, including bodies that have not ended.
     pub fn received(&self) -> u64 {
         self.state.received.load(Ordering::SeqCst)
     }
 
-    /// Bytes of [`Reply::zeros`] that have been made.
+    /// Bytes that bodies of [`Reply::zeros`] have sent.
     pub fn sent(&self) -> u64 {
         self.state.sent.load(Ordering::SeqCst)
     }
 
-    /// Number of [`Reply::zeros`] that have neither ended nor been given up.
+    /// The number of [`Reply::zeros`] whose body is being sent.
     pub fn sending(&self) -> usize {
         Arc::strong_count(&self.state.sent) - 1
     }
 
-    /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its
-    /// rest.
+    /// Records requests and does not reply until [`TestOrigin::release`]. A [`Reply::then_held`] sends its first part
+    /// at once, and the rest after the release.
     pub fn hold(&self) {
         self.hold_after(0);
     }
 
-    /// As [`TestOrigin::hold`], for the requests after this number.
+    /// As [`TestOrigin::hold`], but only for requests after the first `requests` since the start.
     pub fn hold_after(&self, requests: usize) {
         self.state.held.send_replace(requests);
     }
@@ -168,7 +167,7 @@ impl State {
         Some(reply.response(self, Body::Empty))
     }
 
-    /// None if the client breaks off.
+    /// None if the client disconnects.
     async fn read(&self, body: Body) -> Option<Bytes> {
         let mut chunks = match body {
             Body::Empty => return Some(Bytes::new()),
@@ -223,51 +222,51 @@ impl Reply {
         Self { status: StatusCode::from_u16(status).expect("a status"), ..Self::new(Content::Bytes(Bytes::new())) }
     }
 
-    /// Sends the request's body back while it comes in.
+    /// Sends the request's body back while it arrives.
     pub fn echo() -> Self {
         Self::new(Content::Echo)
     }
 
-    /// `first`, and `rest` when [`TestOrigin::hold`] is over.
+    /// Sends `first` at once, and `rest` after [`TestOrigin::release`].
     pub fn then_held(first: impl Into<Bytes>, rest: impl Into<Bytes>) -> Self {
         Self::new(Content::Held(first.into(), rest.into()))
     }
 
-    /// Promises 1,000 bytes more than `body`, and breaks off after it.
+    /// Announces 1,000 bytes more than `body` has, and closes the connection after it.
     pub fn truncated(body: impl Into<Bytes>) -> Self {
         Self::new(Content::Truncated(body.into())).header("content-type", "text/html; charset=utf-8")
     }
 
-    /// So many zeros, made while they are sent.
+    /// A body of `length` zeros, made while it is sent.
     pub fn zeros(length: u64) -> Self {
         Self::new(Content::Zeros(length))
     }
 
-    /// Without a `Content-Length`.
+    /// Omits `Content-Length`.
     pub fn chunked(mut self) -> Self {
         self.hides_length = true;
         self
     }
 
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     pub fn nothing() -> Self {
         Self::new(Content::Nothing)
     }
 
-    /// With another status.
+    /// Sets the status.
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = StatusCode::from_u16(status).expect("a status");
         self
     }
 
-    /// With one more header; the value may be any bytes of latin1.
+    /// Adds a header. The value may have any bytes of Latin-1.
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let value = HeaderValue::from_bytes(value.as_ref()).expect("a header's value");
         self.headers.append(HeaderName::try_from(name).expect("a header's name"), value);
         self
     }
 
-    /// Answered so long after the request.
+    /// Delays the response.
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
@@ -290,7 +289,7 @@ impl Reply {
             Content::Truncated(bytes) => {
                 length = Some(bytes.len() as u64 + 1000);
                 let end = async {
-                    // The bytes before the end are sent first.
+                    // Lets the server send the bytes before the error.
                     tokio::task::yield_now().await;
                     Err(io::Error::other("truncated, as told"))
                 };

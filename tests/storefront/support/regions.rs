@@ -1,4 +1,4 @@
-//! A database with read replicas: a real primary and two real replicas, and an edgefront near each of them.
+//! A database with read replicas: a real primary, two real replicas, and an edgefront beside each of them.
 
 use std::time::Duration;
 
@@ -6,20 +6,21 @@ use edgefront_gateway::server::{Server, ServerOptions};
 
 use super::{Shop, Store};
 
-/// So long that the replication stands still in a test.
+/// Longer than any test, so the replication stands still.
 const STOPPED: Duration = Duration::from_hours(1);
 
-/// The edgefronts of three locations. Each has an origin of its own.
+/// The shops of three locations. Each has an origin of its own.
 pub struct Regions {
-    /// Beside the primary.
+    /// The shop beside the primary.
     pub home: Shop,
-    /// Each beside a replica.
+    /// The shops beside the replicas.
     pub far: [Shop; 2],
     _servers: [Server; 3],
 }
 
 impl Regions {
-    /// Starts everything, with all scripts loaded. A read waits `sync_wait` for a replica, then the primary answers.
+    /// Starts servers and shops, and loads all scripts. A read waits at most `sync_wait` for a replica, then the
+    /// primary replies.
     ///
     /// Panics if a server does not start.
     pub async fn start(variables: &[(&str, &str)], sync_wait: Duration) -> Self {
@@ -30,20 +31,20 @@ impl Regions {
         let shop = async |near| Shop::native_on(Store::in_region(near, primary, sync_wait).await, &variables);
         let (home, far) = (shop(primary).await, [shop(one).await, shop(other).await]);
         let regions = Self { home, far, _servers: servers };
-        // A gateway knows the scripts that it has seen.
+        // Each gateway must know the scripts.
         for shop in regions.all() {
             shop.store.load_scripts().await;
         }
         regions
     }
 
-    /// All locations, the primary's first.
+    /// All shops. That of the primary is the first.
     pub fn all(&self) -> [&Shop; 3] {
         let [one, other] = &self.far;
         [&self.home, one, other]
     }
 
-    /// Stops the replication: the replicas keep the state that they have.
+    /// Stops the replication. The replicas keep their state.
     pub fn stop_replication(&self) {
         self.set_lag(STOPPED);
     }

@@ -1,5 +1,5 @@
-//! An HTTP server in the test's process, on a thread and a free port of its own; it ends when dropped. Bodies are
-//! streamed both ways, in the types that edgefront speaks.
+//! An HTTP server in this process, on a thread and a free port of its own. It uses edgefront's types for requests and
+//! responses, streams bodies in both directions, and ends when dropped.
 
 use std::{
     io,
@@ -27,19 +27,18 @@ use tokio::{
 
 use super::fetch::stream_body;
 
-/// Answers a request, or closes the connection without an answer (None).
+/// Returns the response; None closes the connection without one.
 pub type Handler = Rc<dyn Fn(Request) -> LocalBoxFuture<'static, Option<Response>>>;
 
-/// A running server.
 pub struct HttpServer {
     address: SocketAddr,
-    /// Dropped to end it.
+    /// The server ends when this is dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl HttpServer {
-    /// Starts a server; `handler` is made, and lives, on its thread.
+    /// Starts a server. Its thread calls `handler` once, and keeps the result.
     pub fn start(handler: impl FnOnce() -> Handler + Send + 'static) -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         listener.set_nonblocking(true).expect("a socket for tokio");
@@ -98,7 +97,7 @@ async fn serve(socket: TcpStream, handler: Handler) -> hyper::Result<()> {
     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await
 }
 
-/// With the absolute URI that edgefront expects.
+/// Gives the request the absolute URI that edgefront expects.
 fn read_request(request: hyper::Request<Incoming>) -> Request {
     let (mut head, body) = request.into_parts();
     let host = head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");

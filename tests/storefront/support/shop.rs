@@ -1,4 +1,4 @@
-//! A running edgefront with a store and an origin of its own, natively or in workerd. A scenario sees no difference.
+//! A running edgefront with its own store and origin, native or in workerd. Scenarios use both in the same way.
 
 use std::{
     rc::Rc,
@@ -9,10 +9,10 @@ use http::Method;
 
 use super::{Store, TestOrigin, native::Native, workerd::Workerd};
 
-/// Time limit for work after a response, on a machine that compiles beside the tests.
+/// Time limit of [`eventually`]. Long, because the machine may compile beside the tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running edgefront; ends when dropped.
+/// A running edgefront. It ends when dropped.
 pub struct Shop {
     /// `http://127.0.0.1:PORT`.
     pub url: String,
@@ -27,14 +27,14 @@ pub struct Shop {
 pub struct Tiers<const N: usize> {
     /// The isolates that visitors reach.
     pub edge: [Shop; N],
-    /// The home tier's public side, which no visitor reaches in production.
+    /// The home tier as an HTTP server. In production, no visitor reaches it.
     pub home: Shop,
-    /// The home tier's entry point for the edge tier, which only the binding reaches in production.
+    /// The home tier's entry point for the edge tier. In production, only the service binding reaches it.
     pub entry: Shop,
 }
 
 impl<const N: usize> Tiers<N> {
-    /// The requests that reached the home tier since the last call, after all work behind the answers.
+    /// The requests that reached the home tier since the last call. Waits for all background work first.
     pub async fn hops(&self) -> Vec<String> {
         for shop in &self.edge {
             shop.settled().await;
@@ -43,13 +43,13 @@ impl<const N: usize> Tiers<N> {
         self.home.visit("/test/hops").await.json().await.expect("a list")
     }
 
-    /// Sets a fault of the home tier: `down`, `ill` (an error of the platform), `silent`, `stranger` (it refuses the edge
-    /// tier), `default` (its entry point for visitors answers), `elsewhere` (another isolate executes a POST), `newer`
-    /// (another version's headers), or none. `halts`, `ends` and `breaks` happen in the middle of a page that it hands
-    /// over, `breaks` also in all other bodies.
+    /// Sets a fault of the home tier, or none:
+    /// - `down`: no response; `ill`: an error of the platform; `silent`: an endless wait;
+    /// - `stranger`: it refuses the edge tier; `default`: its entry point for visitors answers;
+    /// - `elsewhere`: another isolate executes a POST; `newer`: the headers of another version;
+    /// - `halts`, `ends`: in the middle of a page that it hands over; `breaks`: in the middle of any body.
     pub async fn set_home_fault(&self, fault: &str) {
-        let answer = self.home.request(Method::POST, "/test/home").body(fault.to_owned()).send().await;
-        assert_eq!(answer.expect("an answer").status(), 204);
+        self.home.set("home", fault).await;
     }
 }
 
@@ -59,25 +59,26 @@ enum Platform {
 }
 
 impl Shop {
-    /// Natively, behind an HTTP server of ours, without a database. `variables` add to those of [`Store::variables`];
-    /// `ORIGIN_URL` is the test origin unless given (empty: the demo shop), and `{origin}` in a value is its address.
+    /// Starts a native shop without a database. `variables` replace those of [`Store::variables`]. `{origin}` in a
+    /// value is the address of the test origin, the default of `ORIGIN_URL`. An empty `ORIGIN_URL` starts the demo
+    /// shop.
     ///
-    /// Panics if a variable is wrong.
+    /// Panics if a variable is invalid.
     pub async fn native(variables: &[(&str, &str)]) -> Self {
         Self::native_on(Store::new().await, variables)
     }
 
-    /// As [`Shop::native`], in the book's layout whatever the tests run in.
+    /// As [`Shop::native`], always in the book's layout.
     pub async fn book(variables: &[(&str, &str)]) -> Self {
         Self::native_on(Store::book().await, variables)
     }
 
-    /// As [`Shop::native`], on a cluster whatever the tests run in.
+    /// As [`Shop::native`], always on a cluster.
     pub async fn spread(variables: &[(&str, &str)]) -> Self {
         Self::native_on(Store::spread().await, variables)
     }
 
-    /// As [`Shop::native`], on this store.
+    /// As [`Shop::native`], on a given store.
     pub fn native_on(store: Store, variables: &[(&str, &str)]) -> Self {
         let origin = TestOrigin::start();
         let native = Native::start(&store, &with_origin(&store, &origin, variables));
@@ -85,25 +86,26 @@ impl Shop {
         Self { url: native.url(), client: client(), platform: Platform::Native(native), origin, store }
     }
 
-    /// In workerd, with a migrated D1 database where the variables ask for one; variables as for [`Shop::native`].
+    /// Starts a shop in workerd. It has a migrated D1 database if the variables require one. Variables are as in
+    /// [`Shop::native`].
     ///
     /// Panics if the Worker does not start.
     pub async fn workerd(variables: &[(&str, &str)]) -> Self {
         Self::try_workerd(variables).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`Shop::workerd`], with the rate limits of `wrangler.toml`; all that comes without `CF-Connecting-IP` comes
-    /// from 127.0.0.1.
+    /// As [`Shop::workerd`], with the rate limits of `wrangler.toml`. A request without `CF-Connecting-IP` counts for
+    /// 127.0.0.1.
     pub async fn limited(variables: &[(&str, &str)]) -> Self {
         Self::in_workerd(Store::new().await, variables, true).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like [`Shop::workerd`], for a Worker that may refuse to start: what it logged, and why.
+    /// As [`Shop::workerd`], for a Worker that may refuse to start. The error has its log and the reason.
     pub async fn try_workerd(variables: &[(&str, &str)]) -> Result<Self, String> {
         Self::in_workerd(Store::new().await, variables, false).await
     }
 
-    /// As [`Shop::workerd`], on this store.
+    /// As [`Shop::workerd`], on a given store.
     pub async fn workerd_on(store: Store, variables: &[(&str, &str)]) -> Self {
         Self::in_workerd(store, variables, false).await.unwrap_or_else(|error| panic!("{error}"))
     }
@@ -112,7 +114,7 @@ impl Shop {
         Self::at_location(Rc::new(store), Rc::new(TestOrigin::start()), variables, limited).await
     }
 
-    /// The same shop at another location: a Worker in a process of its own, on the same store and origin.
+    /// Starts the same shop at another location: a Worker in its own process, with the store and the origin of `self`.
     ///
     /// Panics if the Worker does not start.
     pub async fn elsewhere(&self, variables: &[(&str, &str)]) -> Self {
@@ -130,7 +132,7 @@ impl Shop {
         Ok(Self::isolate(&workerd, 0, origin, store))
     }
 
-    /// So many isolates of one location, on the store and the origin of `self`.
+    /// Starts `N` isolates of another location, with the store and the origin of `self`.
     ///
     /// Panics if the Worker does not start.
     pub async fn isolates_elsewhere<const N: usize>(&self, variables: &[(&str, &str)]) -> [Self; N] {
@@ -139,15 +141,15 @@ impl Shop {
         std::array::from_fn(|number| Self::isolate(&workerd, number, self.origin.clone(), self.store.clone()))
     }
 
-    /// So many isolates of an edge tier and its home tier, on the store and the origin of `self`. `limited`: with the
-    /// rate limits of `wrangler.toml`.
+    /// Starts `N` isolates of an edge tier, and its home tier, with the store and the origin of `self`. `limited`: with
+    /// the rate limits of `wrangler.toml`.
     ///
     /// Panics if a Worker does not start.
     pub async fn tiers<const N: usize>(&self, variables: &[(&str, &str)], limited: bool) -> Tiers<N> {
         let home = with_origin(&self.store, &self.origin, variables);
         let is_of_redis = |name: &str| name.starts_with("UPSTASH_");
         let edge: Vec<_> = home.iter().filter(|(name, _)| !is_of_redis(name)).cloned().collect();
-        // Home is at another location: its Worker must not share the cache of the edge tier here.
+        // The home tier is at another location, so it must not share the location cache of the edge tier.
         let mut home = home;
         home.retain(|(name, _)| name != "PAGE_LOCATION_MS");
         home.push(("PAGE_LOCATION_MS".to_owned(), "0".to_owned()));
@@ -162,87 +164,88 @@ impl Shop {
         Self { url, client: client(), platform, origin, store }
     }
 
-    /// A request to `path` (with its query).
+    /// A request to `path`, which may have a query.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
     }
 
-    /// A GET of `path` (with its query).
+    /// A GET of `path`, which may have a query.
     pub fn get(&self, path: &str) -> reqwest::RequestBuilder {
         self.request(Method::GET, path)
     }
 
-    /// GETs `path` and reads the answer; panics if there is none.
+    /// Sends a GET. Panics if there is no response.
     pub async fn visit(&self, path: &str) -> reqwest::Response {
         self.get(path).send().await.expect("an answer")
     }
 
-    /// Runs a cron trigger to its end, as the platform does.
+    /// Runs a cron trigger to its end.
     pub async fn cron(&self, cron: &str) {
         let path = format!("/cdn-cgi/local/scheduled?cron={}", cron.replace(' ', "+"));
         let answer = self.visit(&path).await;
         assert!(answer.status().is_success(), "{cron}: {}\n{}", answer.status(), self.logs().join("\n"));
     }
 
-    /// Returns when all work behind the answers until now is done.
+    /// Waits until the background work of all responses has ended.
     pub async fn settled(&self) {
         eventually("the work behind the answers ends", async || self.progress().await.background == 0).await;
     }
 
-    /// Requests to Redis that the last visitor waited for: those sent before the answer. Meaningful for one visit at a
-    /// time.
+    /// The number of requests to Redis before the last response. Only valid if one visit at a time is under way.
     pub async fn blocking_requests(&self) -> u64 {
         self.progress().await.blocking
     }
 
-    /// As [`Shop::blocking_requests`], and those among them that went to the primary of another region. Natively only.
+    /// As [`Shop::blocking_requests`]; the second number counts those among them that a read region forwarded to the
+    /// primary. Native only.
     pub async fn blocking_and_forwarded(&self) -> (u64, u64) {
         let progress = self.progress().await;
         (progress.blocking, progress.forwarded)
     }
 
-    /// Bytes that came from Redis. In workerd only.
+    /// Bytes from Redis. In workerd only.
     pub async fn received_bytes(&self) -> u64 {
         self.progress().await.received
     }
 
-    /// Sets a fault of the location's cache for this isolate: `lost`, `broken`, or none. In workerd only.
+    /// Sets a fault of the location cache for this isolate: `lost`, `broken`, or none. In workerd only.
     pub async fn set_cache_fault(&self, fault: &str) {
-        let answer = self.request(Method::POST, "/test/cache").body(fault.to_owned()).send().await;
-        assert_eq!(answer.expect("an answer").status(), 204);
+        self.set("cache", fault).await;
     }
 
-    /// Returns when a line that contains `text` has been logged: a Worker's log takes a way of its own, and may come
-    /// after the answer.
+    /// Waits until a log line contains `text`, and returns the log. The log of a Worker may arrive after the response.
     pub async fn logged(&self, text: &str) -> String {
         eventually(&format!("the log says {text:?}"), async || self.logs().iter().any(|line| line.contains(text)))
             .await;
         self.logs().join("\n")
     }
 
-    /// Runs a statement of SQL on the Worker's D1 database, and returns its rows. For arranging and asserting, in
-    /// workerd only.
+    /// Runs an SQL statement on the Worker's D1 database, and returns the rows. In workerd only.
     ///
-    /// Panics if it fails.
+    /// Panics if the statement fails.
     pub async fn sql(&self, statement: &str) -> Vec<serde_json::Value> {
         let request = self.request(Method::POST, "/test/sql").body(statement.to_owned());
         let answer = request.send().await.expect("an answer").text().await.expect("text");
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{statement}: {answer}"))
     }
 
-    /// Sets the Worker's clock to the real time and so many milliseconds more. In workerd only.
+    /// Sets the Worker's clock to the real time plus `offset` milliseconds. In workerd only.
     pub async fn set_clock(&self, offset: i64) {
-        let answer = self.request(Method::POST, "/test/clock").body(offset.to_string()).send().await;
-        assert_eq!(answer.expect("an answer").status(), 204);
+        self.set("clock", &offset.to_string()).await;
     }
 
     /// Sets a fault of the Worker's D1 database: `refused`, `reply-lost`, or none. In workerd only.
     pub async fn set_database_fault(&self, fault: &str) {
-        let answer = self.request(Method::POST, "/test/database").body(fault.to_owned()).send().await;
+        self.set("database", fault).await;
+    }
+
+    /// Sets a value of the test bed around the Worker.
+    async fn set(&self, name: &str, value: &str) {
+        let answer = self.request(Method::POST, &format!("/test/{name}")).body(value.to_owned()).send().await;
         assert_eq!(answer.expect("an answer").status(), 204);
     }
 
-    /// Ends the Worker's process by SIGKILL, whatever it does. In workerd only.
+    /// Ends the Worker's process with SIGKILL, also during a request. In workerd only.
     pub async fn kill(&self) {
         if let Platform::Workerd(workerd) = &self.platform {
             workerd.kill();
@@ -250,7 +253,7 @@ impl Shop {
         eventually("the Worker is gone", async || self.get("/test/progress").send().await.is_err()).await;
     }
 
-    /// The lines that edgefront has logged so far.
+    /// The log lines until now.
     pub fn logs(&self) -> Vec<String> {
         match &self.platform {
             Platform::Native(native) => native.logs(),
@@ -269,22 +272,22 @@ impl Shop {
     }
 }
 
-/// The inside of a shop.
+/// Counters of a shop.
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
 pub struct Progress {
-    /// Work behind answers that is under way.
+    /// Background tasks that have not ended.
     pub background: u64,
-    /// Requests to Redis that the last visitor waited for.
+    /// Requests to Redis before the last response.
     pub blocking: u64,
-    /// Those among them that went to the primary of another region. Natively only.
+    /// Those among them that a read region forwarded to the primary. Native only.
     #[serde(default)]
     pub forwarded: u64,
-    /// Bytes that came from Redis.
+    /// Bytes from Redis.
     #[serde(default)]
     pub received: u64,
 }
 
-/// Waits until `condition` holds; panics if it does not come to hold.
+/// Waits until `condition` holds. Panics after [`PATIENCE`].
 pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition().await {
@@ -293,7 +296,7 @@ pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Follows no redirect and keeps no cookie.
+/// A client that follows no redirect and keeps no cookie.
 pub fn client() -> reqwest::Client {
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -311,8 +314,14 @@ fn with_origin(store: &Store, origin: &TestOrigin, variables: &[(&str, &str)]) -
     variables.map(|(name, value)| (name, value.replace("{origin}", &url))).collect()
 }
 
-/// Makes a test of each scenario `async fn name(shop: &Shop)` natively and one in workerd, each with a shop of its own:
-/// `scenarios!(&[("PAGE_TTL", "1")]; a_page_is_cached, a_page_expires);`
+/// The first cookie of a response, as the browser sends it back.
+pub fn set_cookie(answer: &reqwest::Response) -> String {
+    let line = answer.headers()["set-cookie"].to_str().expect("ASCII");
+    line.split(';').next().unwrap_or_default().to_owned()
+}
+
+/// Makes two tests of each scenario `async fn name(shop: &Shop)`, a native one and one in workerd. Each has its own
+/// shop: `scenarios!(&[("PAGE_TTL", "1")]; a_page_is_cached, a_page_expires);`
 macro_rules! scenarios {
     ($variables:expr; $($scenario:ident),+ $(,)?) => {
         mod native {

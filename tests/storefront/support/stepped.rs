@@ -1,4 +1,4 @@
-//! Time that a test moves, and tasks that sleep in it. The test runs in steps: it moves the clock, and waits until each
+//! A clock that a test moves in steps, and the tasks that sleep by it. A step moves the clock, and waits until each
 //! task has ended or sleeps. So nothing depends on the speed of the machine.
 
 use std::{
@@ -16,7 +16,7 @@ use tokio::{
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-/// A clock, and the tasks that the test waits for. Clones share both.
+/// The clock and its tasks. Clones share both.
 #[derive(Clone, Default)]
 pub struct Steps(Rc<Inner>);
 
@@ -25,14 +25,14 @@ struct Inner {
     passed: Cell<Duration>,
     /// Tasks that have not ended.
     tasks: Cell<usize>,
-    /// Sleepers and their ends, in time since the start.
+    /// The ends of the sleeps, in time since the start.
     sleepers: RefCell<Vec<(Duration, oneshot::Sender<()>)>>,
-    /// A task ended or fell asleep.
+    /// Notified when a task ends or begins to sleep.
     changed: Notify,
 }
 
 impl Steps {
-    /// Runs `task` within the steps.
+    /// Starts `task`. The steps wait for it.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         let inner = self.0.clone();
         inner.tasks.set(inner.tasks.get() + 1);
@@ -43,19 +43,19 @@ impl Steps {
         });
     }
 
-    /// Moves the clock on, wakes the tasks whose sleep is over, and returns when all tasks have ended or sleep.
+    /// Moves the clock, wakes the tasks whose sleep has ended, and waits until all tasks have ended or sleep.
     pub async fn advance(&self, duration: Duration) {
         let now = self.0.passed.get() + duration;
         self.0.passed.set(now);
         let due: Vec<_> = self.0.sleepers.borrow_mut().extract_if(.., |(end, _)| *end <= now).collect();
         for (_, wake) in due {
-            // The task may be gone.
+            // The task may have been dropped.
             let _ = wake.send(());
         }
         self.settle().await;
     }
 
-    /// Returns when all tasks have ended or sleep.
+    /// Waits until all tasks have ended or sleep.
     pub async fn settle(&self) {
         while self.0.tasks.get() > self.sleepers() {
             self.0.changed.notified().await;

@@ -1,5 +1,5 @@
-//! A row cache under test: a store, and a shop's rows behind a real HTTP address. Its time passes only when nothing
-//! happens.
+//! A row cache under test: a store, and a source of rows at a real HTTP address. Its clock moves only while no request
+//! is in flight.
 
 use std::{
     cell::Cell,
@@ -26,10 +26,10 @@ use upstash_rest::{ExchangeTerms, TransportError};
 
 use super::{NativeFetch, Reply, Store, TestClock, TestOrigin, eventually};
 
-/// The largest body that the rows' address sends here.
+/// Largest body of the rows' address, bytes.
 const BODY: usize = 8 << 20;
 
-/// Rows of a shop, and an edgefront that keeps copies of them.
+/// A row cache, and the shop's rows.
 pub struct Stock {
     pub store: Store,
     pub origin: TestOrigin,
@@ -38,13 +38,12 @@ pub struct Stock {
 }
 
 impl Stock {
-    /// A shop without a row.
+    /// A shop without rows.
     pub async fn new() -> Self {
         Self::on(Store::new().await, &[])
     }
 
-    /// As [`Stock::new`], on this store, and with these variables beside `ROWS_URL`; `{origin}` in a value is the
-    /// origin's address.
+    /// As [`Stock::new`], on a given store, with more variables. `{origin}` in a value is the address of the origin.
     pub fn on(store: Store, variables: &[(&str, &str)]) -> Self {
         let origin = TestOrigin::start();
         let url = origin.url();
@@ -65,7 +64,7 @@ impl Stock {
         stock
     }
 
-    /// Puts a row into the shop's database, or another one in its place.
+    /// Puts a row into the shop's database, or replaces it.
     pub fn put(&self, id: &str, quantity: u32) {
         let row = json!({"id": id, "name": "Enamel mug", "quantity": quantity});
         self.rows.lock().unwrap().insert(id.to_owned(), row);
@@ -77,12 +76,12 @@ impl Stock {
         self.rows.lock().unwrap().insert(id.to_owned(), row);
     }
 
-    /// Takes a row out of the database.
+    /// Deletes a row from the shop's database.
     pub fn delete(&self, id: &str) {
         self.rows.lock().unwrap().remove(id);
     }
 
-    /// The address answers with the rows it is asked for.
+    /// Lets the address reply with the rows of the query.
     pub fn works(&self) {
         let rows = self.rows.clone();
         self.origin.answer_with(move |asked| {
@@ -101,17 +100,17 @@ impl Stock {
         self.app.row_source().expect("ROWS_URL is set")
     }
 
-    /// Schedules a row that is in the database.
+    /// Schedules a row.
     pub async fn schedule(&self, id: &str, every: f64) {
         row_cache::schedule(&self.app.redis, &row(id), every, self.now()).await.unwrap();
     }
 
-    /// Refreshes whatever is due now.
+    /// Refreshes the rows that are due now.
     pub async fn refresh(&self) -> RefreshReport {
         self.refresh_for(Duration::ZERO).await
     }
 
-    /// Refreshes whatever is due now, and does `work` while the source is being asked.
+    /// As [`Stock::refresh`]. Runs `work` while the query of the source is under way.
     pub async fn refresh_while(&self, work: impl Future<Output = ()>) -> RefreshReport {
         self.origin.hold();
         let meanwhile = async {
@@ -122,7 +121,7 @@ impl Stock {
         join(self.refresh(), meanwhile).await.0
     }
 
-    /// Refreshes whatever comes to be due within `time`.
+    /// Refreshes the rows that become due within `time`.
     pub async fn refresh_for(&self, time: Duration) -> RefreshReport {
         let budget = Budget::new(self.app.clock.clone(), time + Duration::from_mins(1), 1_000_000);
         row_cache::refresh_due(&self.app.redis, &self.source(), &budget, self.now() + time).await.unwrap().0
@@ -133,18 +132,19 @@ impl Stock {
         row_cache::read(&self.app.redis, Some(&self.source()), &row(id), self.now()).await.unwrap()
     }
 
-    /// The quantity that the copy of a row tells; null without a copy.
+    /// The quantity in the copy of a row; null without a copy.
     pub async fn copied(&self, id: &str) -> Value {
         let copy = self.store.raw(&["GET", &format!("inv:{id}")]).await;
         let parsed = |text| serde_json::from_str::<Value>(text).unwrap()["quantity"].take();
         copy.as_str().map_or(Value::Null, parsed)
     }
 
-    /// Seconds from now to the next refresh of a row; None if it is not scheduled.
+    /// Seconds until the next refresh of a row; None if it is not scheduled.
     pub async fn due_in(&self, id: &str) -> Option<f64> {
         let score = self.store.raw(&["ZSCORE", "schedule:", id]).await;
         let score: f64 = score.as_str()?.parse().unwrap();
-        // The digits below a millisecond identify the lease; digits below a microsecond are noise of the score.
+        // The digits below a millisecond identify the lease. Those below a microsecond are rounding errors of the
+        // score.
         Some(((score - self.now().as_score()) * 1000.0 + 0.0005).floor() / 1000.0)
     }
 }
@@ -153,8 +153,8 @@ pub fn row(id: &str) -> RowId {
     RowId::parse(id).unwrap()
 }
 
-/// A standing clock whose sleeps end at once, but only while no request is under way: a deadline does not pass because
-/// somebody slept.
+/// A standing clock. A sleep ends at once, but not while a request is in flight: otherwise a sleep would let the
+/// deadline of the request pass.
 struct LeapingClock {
     clock: TestClock,
     in_flight: Rc<Cell<usize>>,
@@ -177,7 +177,7 @@ impl Clock for LeapingClock {
     }
 }
 
-/// Requests that are under way until their whole answer is here.
+/// Counts the requests in flight. A request ends when its whole response has arrived.
 struct CountedFetch {
     fetch: NativeFetch,
     in_flight: Rc<Cell<usize>>,

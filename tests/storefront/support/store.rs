@@ -1,4 +1,4 @@
-//! A database of a real server, or a cluster of three, behind a gateway of its own. No two tests share one.
+//! A database of a real server, or a cluster of three servers, behind a gateway of its own. Two tests never share one.
 
 use std::{
     env,
@@ -30,68 +30,66 @@ use upstash_rest::Credentials;
 
 use super::{NativeFetch, TestClock, cluster::OwnCluster, layout};
 
-/// Databases of the one server: more than there are tests, since none is used twice.
+/// Databases of the server. Each store takes a new one, so there must be more databases than stores.
 const DATABASES: u32 = 4096;
 const TOKEN: &str = "token-of-the-tests";
-/// The variable with which all tests run on clusters; `cargo xtask test --cluster` sets it to a file that names those
-/// which did.
+/// If this variable is set, all tests run on clusters. `cargo xtask test --cluster` sets it to the path of a file, and
+/// each such test appends its name.
 const CLUSTER: &str = "EDGEFRONT_TEST_CLUSTER";
-/// Shards of the sessions there: on each of three servers is one at least.
+/// Shards of the sessions on a cluster. Each of the three servers has at least one.
 const SHARDS: NonZeroU16 = NonZeroU16::new(4).expect("not 0");
-/// The deadline of a call on a machine that compiles beside the tests. Tests of deadlines set their own.
+/// Deadline of a call. Long, because the machine may compile beside the tests. Tests of deadlines set their own.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The one server of this process; it ends with it.
+/// The server of all tests in this process. It ends with the process.
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let options = ServerOptions { databases: DATABASES, ..ServerOptions::default() };
     Server::start(options).unwrap_or_else(|error| panic!("{error}"))
 });
 
-/// A database of its own, empty at first.
+/// An empty database of one test.
 pub struct Store {
     /// The client under test.
     pub redis: Redis,
-    /// Between `redis` and the server: counts requests and makes faults.
+    /// The gateway between `redis` and the server. It counts requests and injects faults.
     pub gateway: Arc<Gateway>,
-    /// Stands still until moved; `redis` keeps its deadlines in real time.
+    /// Stands still until moved. `redis` measures its deadlines in real time.
     pub clock: TestClock,
-    /// Past `gateway`: neither counted nor disturbed by faults. For arranging and asserting.
+    /// Another client, past `gateway`: its requests are not counted and meet no fault. For arranging and asserting.
     pub aside: Redis,
     aside_gateway: Arc<Gateway>,
     client: reqwest::Client,
-    /// The last field: who gets it next must be alone.
+    /// The last field, because it is dropped last: the clients must have gone before another store gets the cluster.
     cluster: Option<OwnCluster>,
 }
 
 impl Store {
-    /// In the layout that the tests run in: the book's, or spread over a cluster, where the variable [`CLUSTER`] is
-    /// set.
+    /// In the layout of the run: on a cluster if [`CLUSTER`] is set, otherwise in the book's layout.
     pub async fn new() -> Self {
         if env::var_os(CLUSTER).is_some() { Self::spread().await } else { Self::book().await }
     }
 
-    /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of
-    /// all sessions.
+    /// Always in the book's layout. For tests with data of other code, and for tests of the order of all sessions.
     pub async fn book() -> Self {
         Self::on(&Self::unused_database()).await
     }
 
-    /// In the book's layout, in the database at this URL.
+    /// In the book's layout, in the database at `redis_url`.
     pub async fn on(redis_url: &str) -> Self {
         Self::with(Keys::BOOK, redis_url, None).await
     }
 
-    /// Over [`SHARDS`] shards, all of them in one database: for who reads all of it at one moment.
+    /// In [`SHARDS`] shards of one database. For tests that read all data at one moment.
     pub async fn sharded() -> Self {
         Self::sharded_on(&Self::unused_database()).await
     }
 
-    /// As [`Store::sharded`], in the database at this URL.
+    /// As [`Store::sharded`], in the database at `redis_url`.
     pub async fn sharded_on(redis_url: &str) -> Self {
         Self::with(Keys::new(SHARDS), redis_url, None).await
     }
 
-    /// The URL of an empty database of the server of all tests.
+    /// The URL of an unused database of the tests' server.
     pub fn unused_database() -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let database = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -99,7 +97,7 @@ impl Store {
         format!("{}/{database}", SERVER.url())
     }
 
-    /// Over [`SHARDS`] shards on a cluster, whatever the tests run in.
+    /// In [`SHARDS`] shards of a cluster.
     pub async fn spread() -> Self {
         let cluster = OwnCluster::get().await;
         let url = cluster.url();
@@ -109,17 +107,17 @@ impl Store {
         store
     }
 
-    /// Over [`SHARDS`] shards on this cluster.
+    /// As [`Store::spread`], on a given cluster.
     pub async fn on_cluster(cluster: &ServerCluster) -> Self {
         Self::with(Keys::new(SHARDS), &cluster.url(), None).await
     }
 
-    /// The servers of [`Store::spread`].
+    /// The servers of a store on a cluster.
     pub fn cluster(&self) -> &ServerCluster {
         self.cluster.as_ref().expect("a store on a cluster").servers()
     }
 
-    /// Makes every script known to all servers: which of them a test has asked before would be a matter of chance.
+    /// Loads all scripts on all servers. Otherwise chance decides which server knows a script from an earlier test.
     pub async fn load_scripts(&self) {
         let scripts: Vec<_> = scripts::ALL.iter().map(|script| ["SCRIPT", "LOAD", script.source]).collect();
         let url = format!("{}/pipeline", self.gateway.url());
@@ -128,8 +126,8 @@ impl Store {
         assert!(!answer.contains("error"), "{answer}");
     }
 
-    /// In the book's layout, in a region: `redis` reads from `near` and writes to the primary, `aside` is at the primary.
-    /// A read waits so long for its sync token.
+    /// In the book's layout, in a region: `redis` reads from `near` and writes to the primary, and `aside` uses the
+    /// primary. A read waits at most `sync_wait` for the state of its sync token.
     pub async fn in_region(near: &Server, primary: &Server, sync_wait: Duration) -> Self {
         let region = RegionOptions { lag: Some(Duration::ZERO), sync_wait, ..RegionOptions::new(primary.url()) };
         let options = Options { region: Some(region), ..Options::new(near.url(), TOKEN) };
@@ -150,22 +148,22 @@ impl Store {
         }
     }
 
-    /// Number of requests that a call takes beyond those in the book's layout, if its script needs a session and data
-    /// in another slot.
+    /// The number of additional requests of a call whose script uses both a session and data of another slot: 0 in the
+    /// book's layout, otherwise 1.
     pub fn apart(&self) -> u64 {
         self.redis.keys().is_sharded().into()
     }
 
-    /// Number of shards: some calls take a command for each.
+    /// The number of shards. Some calls take a command for each.
     pub fn shards(&self) -> u64 {
         self.redis.keys().shard_count().get().into()
     }
 
-    /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`, in the book's layout
-    /// whatever the store's is. Strings, numbers, null and lists come as JSON; bytes that are not UTF-8 are lost (use
-    /// `aside` for them).
+    /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`. The command has keys of the
+    /// book's layout, in every layout of the store. The reply is JSON. Bytes that are not UTF-8 are lost: use `aside`
+    /// for them.
     ///
-    /// Panics if Redis refuses it.
+    /// Panics if Redis refuses the command.
     pub async fn raw(&self, command: &[&str]) -> Value {
         let (commands, gather) = layout::translate(self.redis.keys(), command);
         let mut answers = Vec::new();
@@ -183,15 +181,15 @@ impl Store {
         answer["result"].take()
     }
 
-    /// Number of requests and commands that `redis` (or a shop) has sent until now.
+    /// The number of requests and commands that `redis` or a shop has sent.
     pub fn counts(&self) -> Counts {
         let Counts { requests, commands } = self.gateway.counts();
         let scripts = if self.cluster.is_some() { scripts::ALL.len() as u64 } else { 0 };
-        // But for the scripts of the start.
+        // Without those of [`Store::load_scripts`].
         Counts { requests: requests - scripts.min(1), commands: commands - scripts }
     }
 
-    /// The variables of an edgefront that uses this store; `more` comes first.
+    /// The variables of an edgefront on this store. `more` replaces defaults.
     pub fn variables(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
         let (url, shards) = (self.gateway.url(), self.redis.keys().shard_count().to_string());
         let defaults = [
@@ -201,10 +199,11 @@ impl Store {
             ("SERVICE_KEY", SERVICE_KEY),
             ("ORIGIN_KEY", ORIGIN_KEY),
             ("SHARDS", &shards),
-            // Five seconds and not 300 ms: the machine may be busy with other tests.
+            // Instead of 300 ms, because the machine may be busy with other tests.
             ("REDIS_TIMEOUT_MS", "5000"),
             ("PAGE_LOCATION_MS", "20000"),
-            // Tests assert what a call costs: whether two seconds have passed since the last one must not matter.
+            // Counts are written after each response. Otherwise the cost of a call would depend on the time since the
+            // last write.
             ("TRAFFIC_INTERVAL", "0"),
         ];
         let is_new = |name: &str| more.iter().all(|(other, _)| *other != name);
@@ -212,9 +211,9 @@ impl Store {
         more.iter().copied().chain(defaults).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
-    /// An edgefront on this store without a database, at the store's time.
+    /// An edgefront on this store and its clock, without a database.
     ///
-    /// Panics if a variable is wrong.
+    /// Panics if a variable is invalid.
     pub fn app(&self, variables: &[(&str, &str)]) -> Rc<App> {
         let config = config(&self.variables(variables));
         Rc::new(app(config, self.clock.clone()))
@@ -226,13 +225,13 @@ pub const SESSION_KEYS: &str = "the-session-key-of-the-tests-0123456789";
 pub const SERVICE_KEY: &str = "the-service-key-of-the-tests";
 pub const ORIGIN_KEY: &str = "the-origin-key-of-the-tests";
 
-/// The variables as configuration.
+/// The configuration of these variables.
 pub fn config(variables: &[(String, String)]) -> Config {
     let find = |name: &str| variables.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
     Config::from_lookup(find).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// An app whose Redis keeps its deadlines in real time, while all else goes by `clock`.
+/// An edgefront on `clock`. Its client of Redis measures deadlines in real time.
 pub fn app(config: Config, clock: impl Clock + 'static) -> App {
     let fetch = Rc::new(NativeFetch::new());
     let RedisConfig { credentials, timeout, keys, has_read_regions } = config.redis.clone();
@@ -243,13 +242,13 @@ pub fn app(config: Config, clock: impl Clock + 'static) -> App {
     }
 }
 
-/// Notes that this test, whose name its thread has, runs on a cluster.
+/// Appends the name of this test to the file of [`CLUSTER`]. The thread has the test's name.
 fn note_cluster() {
     let Some(file) = env::var_os(CLUSTER) else { return };
     let mut file =
         OpenOptions::new().append(true).open(file).expect("EDGEFRONT_TEST_CLUSTER: use cargo xtask test --cluster");
     let thread = thread::current();
-    // One write, so that no other test's name comes into it.
+    // One write, because other tests append at the same time.
     file.write_all(format!("{}\n", thread.name().unwrap_or_default()).as_bytes()).expect("the file is written");
 }
 

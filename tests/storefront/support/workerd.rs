@@ -1,5 +1,6 @@
-//! The built Worker in workerd, by way of `miniflare.mjs`: one Node process for all tests, since its start costs more
-//! than a Worker's. It ends with its standard input, so with this process at the latest.
+//! The built Worker in workerd, started by `miniflare.mjs`. All tests share one Node process, because its start takes
+//! longer than that of a Worker. The Node process ends when its standard input closes, so at the latest with this
+//! process.
 
 use std::{
     collections::HashMap,
@@ -19,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::logs::Lines;
 
-/// A running Worker; ends when dropped.
+/// A running Worker. It ends when dropped.
 pub struct Workerd {
     /// The address of each isolate.
     pub urls: Vec<String>,
@@ -28,14 +29,14 @@ pub struct Workerd {
 }
 
 impl Workerd {
-    /// Starts a Worker with these variables and secrets, or says why it did not start; with the rate limits of
-    /// `wrangler.toml` where `limited`. The `isolates` share the cache of their location.
+    /// Starts a Worker with these variables and secrets. The error is the reason why it did not start. `limited`: with
+    /// the rate limits of `wrangler.toml`. The `isolates` share the cache of their location.
     pub async fn start(variables: &[(String, String)], limited: bool, isolates: usize) -> Result<Self, String> {
         Self::start_with(|id| options(id, variables, limited, isolates)).await
     }
 
-    /// Starts so many isolates of an edge tier, and a home tier. The last two of the addresses are the home tier's own
-    /// and that of its entry point for the edge tier.
+    /// Starts `isolates` isolates of an edge tier, and a home tier. The last two URLs are the home tier and its entry
+    /// point for the edge tier.
     pub async fn start_tiers(
         edge: &[(String, String)],
         home: &[(String, String)],
@@ -69,7 +70,7 @@ impl Workerd {
         }
     }
 
-    /// Ends the process. Miniflare does so by SIGKILL.
+    /// Ends the Worker. Miniflare uses SIGKILL.
     pub fn kill(&self) {
         NODE.say(&json!({"id": self.id, "stop": true})).expect("miniflare.mjs listens");
     }
@@ -82,12 +83,12 @@ impl Workerd {
 impl Drop for Workerd {
     fn drop(&mut self) {
         NODE.watched().remove(&self.id);
-        // If Node is gone, so is the Worker.
+        // Without Node, the Worker has ended, too.
         let _ = NODE.say(&json!({"id": self.id, "stop": true}));
     }
 }
 
-/// The one Node process.
+/// The Node process of all tests.
 static NODE: LazyLock<Node> = LazyLock::new(Node::start);
 
 struct Node {
@@ -95,9 +96,9 @@ struct Node {
     watched: Mutex<HashMap<u64, Watched>>,
 }
 
-/// A Worker whose messages are waited for.
+/// A Worker that this process listens to.
 struct Watched {
-    /// Taken when it has started, or has not.
+    /// Taken by the message that the Worker has started or failed.
     started: Option<oneshot::Sender<Result<Vec<String>, String>>>,
     lines: Lines,
 }
@@ -115,9 +116,9 @@ impl Node {
         let (stdin, stdout) = (node.stdin.take().expect("piped"), node.stdout.take().expect("piped"));
         thread::spawn(move || {
             listen(stdout);
-            // Nobody is left to be told what became of it.
+            // Reaps the process. Its status does not matter.
             let _ = node.wait();
-            // Node has ended: every caller that waits for a Worker learns it now.
+            // Drops the senders, so that every test that waits for a Worker fails now.
             NODE.watched().clear();
         });
         Self { stdin: Mutex::new(stdin), watched: Mutex::default() }
@@ -132,12 +133,12 @@ impl Node {
     }
 }
 
-/// Passes on what Node says, until it ends.
+/// Delivers the messages of Node until it ends.
 fn listen(stdout: ChildStdout) {
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("miniflare.mjs says {line}"));
         let mut watched = NODE.watched();
-        // A Worker that is stopped already may have had a last word.
+        // A stopped Worker may have sent its last lines.
         let Some(worker) = message["id"].as_u64().and_then(|id| watched.get_mut(&id)) else { continue };
         if let Some(line) = message["log"].as_str() {
             worker.lines.push(line.to_owned());
@@ -147,7 +148,7 @@ fn listen(stdout: ChildStdout) {
             (_, Some(error)) => Err(error.to_owned()),
             _ => continue,
         };
-        // Without a receiver, the test has ended meanwhile.
+        // The test may have ended.
         worker.started.take().map(|started| started.send(outcome));
     }
 }

@@ -1,15 +1,6 @@
 //! The outcomes as a table of a document. Equal columns are merged.
 
-use std::{
-    env, fs,
-    sync::{Mutex, PoisonError},
-};
-
-/// If this variable is set, the tests write the tables instead of comparing them.
-const WRITE: &str = "EDGEFRONT_WRITE_DOCS";
-
-/// Several tests write tables of the same document.
-static WRITING: Mutex<()> = Mutex::new(());
+use crate::schema::document;
 
 pub struct Table {
     labels: Vec<String>,
@@ -30,17 +21,7 @@ impl Table {
     /// # Panics
     /// If they differ.
     pub fn hold(&self, path: &str, name: &str) {
-        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        let document = fs::read_to_string(path).expect("the document");
-        let begin = format!("<!-- table: {name} -->\n");
-        let (before, rest) = document.split_once(&begin).expect("the table's mark");
-        let (told, after) = rest.split_once("<!-- end -->").expect("the table's end");
-        let table = self.markdown();
-        if env::var_os(WRITE).is_some() {
-            fs::write(path, format!("{before}{begin}{table}<!-- end -->{after}")).expect("the document can be written");
-        } else {
-            assert_eq!(told, table, "{path} has another table: if the new one is right, run this test with {WRITE}=1");
-        }
+        document::hold(path, name, &self.markdown());
     }
 
     fn markdown(&self) -> String {

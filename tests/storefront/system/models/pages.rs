@@ -27,12 +27,12 @@ use edgefront_models::{
     pages::{Action, Pages, State},
 };
 use futures_util::{future::join_all, stream::FuturesUnordered};
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, Method};
 use serde_json::json;
 
 use super::{Real, Step, equal, replay, replay_all};
 use crate::{
-    support::{Reply, SERVICE_KEY, Store, TestOrigin},
+    support::{Reply, Store, TestOrigin, request},
     system::races::{
         gate::{Actor, Gate, advance},
         ready,
@@ -299,19 +299,6 @@ async fn delete(store: &Store, pattern: &str) {
     for key in store.raw(&["KEYS", pattern]).await.as_array().into_iter().flatten() {
         store.raw(&["DEL", key.as_str().expect("a key")]).await;
     }
-}
-
-/// A request for `path`, with the service key and as JSON if it is for the API.
-fn request(method: Method, path: &str, body: Body) -> Request {
-    let (mut head, body) = Request::new(body).into_parts();
-    head.method = method;
-    head.uri = format!("https://shop.example{path}").parse().expect("a URL");
-    if path.starts_with("/_edge") {
-        let bearer = format!("Bearer {SERVICE_KEY}").parse().expect("ASCII");
-        head.headers.insert(header::AUTHORIZATION, bearer);
-        head.headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("ASCII"));
-    }
-    Request::from_parts(head, body)
 }
 
 /// The store of visit 0 runs between the response to the unsafe request and the eviction.

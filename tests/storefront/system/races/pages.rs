@@ -20,7 +20,7 @@ use edgefront::{
     routes,
 };
 use futures_util::future::join_all;
-use http::{Method, header};
+use http::Method;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -29,7 +29,7 @@ use super::{
     Actors, Place, explore,
     gate::{Actor, Gate},
 };
-use crate::support::{Reply, SERVICE_KEY, TestClock};
+use crate::support::{Reply, TestClock, request};
 
 const ISOLATES: usize = 2;
 const PAGES: usize = 2;
@@ -152,19 +152,6 @@ impl World {
             _ => Err(format!("{uri} was answered {status}")),
         }
     }
-}
-
-/// A request for `path`, with the service key and as JSON if it is for the API.
-fn request(method: Method, path: &str, body: Body) -> Request {
-    let (mut head, body) = Request::new(body).into_parts();
-    head.method = method;
-    head.uri = format!("https://shop.example{path}").parse().expect("a URL");
-    if path.starts_with("/_edge") {
-        let bearer = format!("Bearer {SERVICE_KEY}").parse().expect("ASCII");
-        head.headers.insert(header::AUTHORIZATION, bearer);
-        head.headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("ASCII"));
-    }
-    Request::from_parts(head, body)
 }
 
 async fn play(place: &Place, case: &Case) -> Result<(), String> {

@@ -54,7 +54,7 @@ async fn signing_in_in_workerd_is_limited_for_each_network() {
     assert_eq!(refused.headers()["cache-control"], "private, no-store");
     assert!(refused.text().await.unwrap().contains("Too many attempts"));
     let asked = shop.origin.count();
-    // The same /64, and what an origin may take for the same path.
+    // Another address of the same /64, with another spelling of the path that an origin may accept.
     for path in
         ["/login", "/Login/", "/%6Cogin", "//login;x=y", "/login.json", "/login%00", "/index.php/login", "/signup"]
     {

@@ -6,7 +6,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::support::{ORIGIN_KEY, Reply, Shop, scenarios};
+use crate::support::{ORIGIN_KEY, Reply, Shop, scenarios, set_cookie};
 
 scenarios! {
     &[];
@@ -45,7 +45,7 @@ async fn no_client_sends_an_edge_header_in_any_spelling(shop: &Shop) {
 async fn the_connection_header_removes_no_header_of_edgefront(shop: &Shop) {
     shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
     let login = shop.visit("/login").await;
-    let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie = set_cookie(&login);
     shop.origin.answer(Reply::html("page"));
     let nominated = "close, edge-user, Edge-Key, edge-cart, x-forwarded-host, x-forwarded-proto, cookie, host";
     let request = shop.request(Method::POST, "/cart").header("connection", nominated);

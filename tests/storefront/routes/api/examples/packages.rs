@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{super::contract, open};
-use crate::support::{SERVICE_KEY, Shop};
+use crate::support::{SERVICE_KEY, Shop, set_cookie};
 
 /// The browser sends the cookie and `Sec-Fetch-Site`. After each line of the page, `report` prints the calls.
 const JAVASCRIPT: &str = r"
@@ -139,8 +139,7 @@ fn calls(page: &str, language: &Language) -> Vec<(String, String)> {
 async fn run(shop: &Shop, language: &Language, lines: &[(String, String)]) -> String {
     let login = shop.client.post(format!("{}/_edge/v1/sessions", shop.url)).bearer_auth(SERVICE_KEY);
     let login = login.json(&json!({"user": "ada"})).send().await.expect("a login");
-    let cookie =
-        login.headers()["set-cookie"].to_str().expect("a cookie").split(';').next().expect("a pair").to_owned();
+    let cookie = set_cookie(&login);
     let root = env::current_dir().expect("a directory");
     let mut program = language.prelude.replace("ROOT", &root.to_string_lossy());
     for (number, (line, _)) in lines.iter().enumerate() {
