@@ -1,5 +1,5 @@
-//! The border to the platform: a Worker's handling of requests, responses, time and its variables. Behaviour that is
-//! the same natively is tested by scenarios that run in both.
+//! The Worker's adapter to the platform: requests, responses, time and variables. Scenarios that run natively and in
+//! workerd test the rest.
 
 use std::{
     convert::Infallible,
@@ -37,7 +37,7 @@ scenarios! {
     a_cron_trigger_does_its_jobs,
 }
 
-/// More than an isolate could hold a few of.
+/// An isolate has no room for several of these.
 const LARGE: u64 = 48 << 20;
 
 async fn a_large_response_keeps_its_length(shop: &Shop) {
@@ -61,7 +61,7 @@ async fn a_page_that_turns_out_too_large_passes_whole(shop: &Shop) {
         visits.push(answer);
     }
     let mut visits = visits.into_iter();
-    // Leaves in the middle of the body.
+    // The visitor leaves in the middle of the body.
     drop(visits.next());
     for answer in visits {
         assert!(answer.bytes().await.unwrap() == [&first[..], &rest[..]].concat());
@@ -109,7 +109,7 @@ async fn a_compressed_response_is_passed_on_unchanged(shop: &Shop) {
     let answer = shop.get("/about").header("accept-encoding", "gzip").send().await.unwrap();
     assert_eq!(answer.headers()["content-encoding"], "gzip");
     assert_eq!(answer.bytes().await.unwrap(), GZIP);
-    // The platform adds what it can decode itself.
+    // The platform adds the encodings that it can decode.
     assert!(shop.origin.last().header("accept-encoding").ends_with("gzip"));
 }
 
@@ -208,7 +208,7 @@ async fn a_visitor_who_leaves_disturbs_no_other(shop: &Shop) {
 async fn concurrent_visitors_share_a_request_to_redis(shop: &Shop) {
     let visitors = join_all((0..4).map(async |number| log_in(shop, &format!("user-{number}")).await)).await;
     shop.settled().await;
-    // So that all come while the first one's is on its way.
+    // Redis is slow, so all calls arrive while the first request is in flight.
     shop.store.gateway.set_fault(Some(Fault::Slow(Duration::from_millis(200))));
     let before = shop.store.counts().requests;
     let visits = visitors.iter().cycle().take(32).map(|visitor| visitor.request(Method::GET, "/session").send());
@@ -240,7 +240,7 @@ async fn a_request_that_the_platform_refuses_harms_nobody(shop: &Shop) {
     shop.origin.answer(Reply::html("answered"));
     for (method, body) in [("GET", "a body"), ("HEAD", "a body"), ("TRACE", ""), ("PURGE", ""), ("MADE-UP", "a body")] {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        // The platform may refuse it, or pass it on.
+        // The platform may refuse the request or pass it on.
         let answer = shop.request(method.clone(), "/about").body(body).send();
         let answer = tokio::time::timeout(Duration::from_secs(20), answer).await;
         assert!(answer.is_ok(), "{method} is answered, or the connection closed");
@@ -258,7 +258,7 @@ async fn a_cron_trigger_does_its_jobs(shop: &Shop) {
     shop.cron("*/5 * * * *").await;
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-4");
     assert_eq!(shop.store.raw(&["HEXISTS", "jobs:", "rescale"]).await, 1);
-    // Its jobs skip most minutes, so only the log always shows the run.
+    // The jobs skip most minutes, so only the log proves that the trigger ran.
     shop.cron("* * * * *").await;
     let log = shop.logged("\"cron\":\"* * * * *\"").await;
     assert!(log.contains("clean-sessions") && log.contains("refresh-rows"), "{log}");

@@ -45,7 +45,7 @@ fn a_personal_path_has_no_shared_page_however_it_is_spelled() {
     assert!(page("https://shop.example/administrators").is_ok());
 }
 
-// D12: `Aa` and `BB` have the same 32-bit string hash in the book's ports.
+// `Aa` and `BB` have the same 32-bit string hash in the book's ports.
 #[test]
 fn different_pages_have_different_keys() {
     let hash = |url| PageKey::of_url(url, &rules()).unwrap().hash().to_owned();
@@ -62,7 +62,6 @@ fn different_pages_have_different_keys() {
     assert!(hashes.iter().all(|hash| hash.len() == 64));
 }
 
-// D13
 #[test]
 fn unknown_parameters_keep_popularity_from_admitting_a_page() {
     for (url, reason) in [

@@ -256,7 +256,7 @@ mod tests {
         (freshness.fresh.as_secs(), freshness.stale.as_secs())
     }
 
-    // D15; RFC 9111 §3
+    // RFC 9111 §3
     #[test]
     fn a_response_that_is_not_shared_is_not_stored() {
         for (status, lines, reason) in [

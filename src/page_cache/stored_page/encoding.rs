@@ -221,7 +221,6 @@ mod tests {
         }
     }
 
-    // D12
     #[test]
     fn a_page_is_not_served_for_another_page_with_its_hash() {
         let value = Bytes::from(entry(b"", Vec::new()).encode(&page("Aa")).concat());

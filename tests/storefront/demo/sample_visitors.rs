@@ -49,7 +49,7 @@ async fn as_many_visitors_walk_as_the_option_says() {
     walk_during(&shop, 2, LONG_PAUSE, work).await;
 }
 
-/// A visitor who stops after one visit leaves no order: the third one has the first.
+/// The first two visits of a visitor leave no order.
 #[tokio::test]
 async fn a_visitor_comes_back_and_orders_on_the_third_visit() {
     let shop = open().await;

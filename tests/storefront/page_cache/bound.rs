@@ -1,5 +1,4 @@
-//! All stored pages together stay within `PAGE_TOTAL_BYTES`, and the account of what they take is right whatever
-//! happens to them.
+//! All stored pages together stay within `PAGE_TOTAL_BYTES`, and their account stays correct.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -21,7 +20,7 @@ use proptest::prelude::*;
 use super::{is_hit, rfc9111};
 use crate::support::{Shop, Store, scenarios};
 
-/// The lease in any case, for nine seconds.
+/// Always requests the lease, for nine seconds.
 const TERMS: LeaseTerms<'_> =
     LeaseTerms { duration: Duration::from_secs(9), request: LeaseRequest::Always, session: None };
 
@@ -35,12 +34,12 @@ scenarios! {
 /// The stored pages and their account in Redis.
 #[derive(Debug)]
 struct Held {
-    /// The sum in the account, and the sum of its pages.
+    /// The sum that the account states, and the sum of its entries.
     total: u64,
     sum: u64,
     /// Each stored page: its hash, the size of its values, and its size in the account.
     pages: Vec<(String, u64, u64)>,
-    /// Pages in the account, and those whose death it knows.
+    /// The number of pages in the account, and the number of those with a known expiry.
     listed: (u64, u64),
 }
 
@@ -72,14 +71,14 @@ async fn held(store: &Store) -> Held {
         return {total, sum, pages, {listed, dying}}";
     let keys = store.redis.keys();
     let names = [keys.pages(), keys.page(""), keys.variants("")];
-    // One key is named, so that the server is asked that has them all.
+    // The call names the key of the account, because its server has the other keys, too.
     let call = ["EVAL", script, "1", &names[0]].into_iter().chain(names.iter().map(String::as_str));
     let reply = store.raw(&call.collect::<Vec<_>>()).await;
     let (total, sum, pages, listed) = serde_json::from_value(reply).unwrap();
     Held { total, sum, pages, listed }
 }
 
-/// The size of a page in the account, if its values have so many bytes.
+/// The size of a page in the account if its values have `bytes`.
 fn accounted(bytes: u64) -> u64 {
     (bytes + 512).div_ceil(UNIT) * UNIT
 }
@@ -87,7 +86,7 @@ fn accounted(bytes: u64) -> u64 {
 async fn pages_that_are_visited_outlive_a_flood(shop: &Shop) {
     shop.origin.answer_with(|asked| rfc9111::fresh(&asked.path.repeat(300), "max-age=60"));
     for page in 0..40 {
-        // The lease has expired: the page is rendered and stored again.
+        // The request is a reload, so the page is rendered and stored again.
         rfc9111::ask(shop, "/hot", &[("cache-control", "no-cache")]).await;
         rfc9111::ask(shop, &format!("/flood?page={page}"), &[]).await;
         let held = held(&shop.store).await;
@@ -99,8 +98,9 @@ async fn pages_that_are_visited_outlive_a_flood(shop: &Shop) {
     assert!(is_hit(&shop.visit("/flood?page=39").await), "the last of the flood");
     assert!(!is_hit(&shop.visit("/flood?page=0").await), "the first made room");
     shop.settled().await;
-    // A page may end its lease by naming it, so the lease must go with the page.
+    // A stored page may name its lease, so the lease must not outlive the page.
     let leases: Vec<String> = serde_json::from_value(shop.store.raw(&["KEYS", "render:*"]).await).unwrap();
+    assert!(!leases.is_empty());
     for lease in leases {
         assert_eq!(shop.store.raw(&["EXISTS", &lease.replace("render:", "cache:")]).await, 1, "{lease}");
     }
@@ -110,7 +110,7 @@ fn page(number: usize) -> PageKey {
     PageKey::of_url(&format!("https://shop.example/page?number={number}"), &UrlRules::default()).unwrap()
 }
 
-/// A page of `size` bytes and a head that dies in `life`; one of several if `variant` is given.
+/// A page with a body of `size` bytes that expires after `life`. `variant`: it is one of several variants.
 fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Option<u8>) -> StoredPage {
     StoredPage {
         stamp,
@@ -134,13 +134,13 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
     }
 }
 
-/// The shape of a stored page.
+/// A page to be stored.
 struct Put {
     life: Duration,
     /// Bytes of the body.
     size: usize,
     variant: Option<u8>,
-    /// The limit of all pages, in bytes.
+    /// `PAGE_TOTAL_BYTES`.
     limit: u64,
 }
 
@@ -150,7 +150,7 @@ static SECOND: AtomicU64 = AtomicU64::new(0);
 
 /// Renders a page and stores it. Returns whether it is stored.
 async fn put(at: &Store, page: &PageKey, Put { life, size, variant, limit }: Put) -> bool {
-    // The account knows by the second when a page dies.
+    // The account has expiries in whole seconds.
     let now =
         Timestamp::from_millis(1_795_000_000_000) + Duration::from_secs(3 * SECOND.fetch_add(1, Ordering::Relaxed));
     at.raw(&["DEL", &format!("render:{}", page.hash())]).await;
@@ -172,7 +172,7 @@ async fn only_the_page_stored_longest_ago_is_evicted() {
     for number in 0..10 {
         assert!(put(&at, &page(number), Put { size: 2_900, ..USUAL }).await);
     }
-    // Stored again, page 0 is the newest. An eleventh takes what one and a sixteenth of all leave.
+    // Page 0 is stored again, so it is the newest. The eleventh page does not fit until one page is evicted.
     put(&at, &page(0), Put { size: 2_900, ..USUAL }).await;
     assert!(put(&at, &page(10), Put { size: 2_900, ..USUAL }).await);
     let there = held(&at).await.pages;
@@ -196,7 +196,7 @@ async fn concurrent_stores_stay_within_the_limit() {
     let pages: Vec<_> = (0..40).map(page).collect();
     let stored = join_all(pages.iter().map(|page| put(&at, page, USUAL))).await;
     let held = held(&at).await;
-    // Room that one has made may be another's: who finds none four times is not stored.
+    // A concurrent store may take the room that an eviction made. After four attempts, a page is not stored.
     assert!(stored.into_iter().filter(|is_stored| *is_stored).count() >= 10);
     assert!(held.total <= LIMIT && held.pages.len() >= 8, "{held:?}");
 }
@@ -211,7 +211,8 @@ async fn eviction_begins_before_the_limit_is_reached() {
         assert!(put(&at, &page(number), Put { limit, ..USUAL }).await);
         requests.push(at.counts().requests - before);
     }
-    // Each cycle deletes a sixteenth, which is 13 pages, with two scripts. The first call of a script sends its text, too.
+    // An eviction deletes a sixteenth of the pages, here 13, with two scripts. The first call of a script also sends
+    // its source.
     let usual = *requests.last().unwrap();
     assert!(requests.iter().skip(1).all(|count| (usual..=usual + 4).contains(count)), "{requests:?}");
     let cycles = requests.iter().skip(1).filter(|count| **count > usual).count();
@@ -255,7 +256,7 @@ async fn a_page_counts_with_its_current_variants() {
             assert!(put(&at, &page(0), Put { size, variant: Some(variant), ..USUAL }).await);
             let held = held(&at).await;
             assert_eq!((held.pages.len(), held.total), (1, held.sum), "{variant}: {held:?}");
-            // Each change of a variant rounds by half a unit at most.
+            // Each change of a variant adds a rounding error of at most half a unit.
             let difference = held.total.abs_diff(accounted(held.pages[0].1));
             assert!(difference <= 20 * UNIT, "{variant}: {held:?}");
         }
@@ -303,7 +304,7 @@ async fn a_deleted_account_is_rebuilt() {
         put(&at, &page(number), USUAL).await;
     }
     let held = held(&at).await;
-    // The lost pages stay until they expire; all others are within the limit.
+    // The uncounted pages stay until they expire. All others are within the limit.
     let counted: u64 = held.pages.iter().map(|(_, _, counted)| counted).sum();
     assert_eq!((held.total, held.sum), (counted, counted), "{held:?}");
     assert!(held.total <= LIMIT, "{held:?}");
@@ -317,13 +318,13 @@ enum Event {
         variant: Option<u8>,
         long: bool,
     },
-    /// Somebody changes it.
+    /// An unsafe request changes the page.
     Invalidate(usize),
     Unstorable(usize),
     Purge(usize),
-    /// Another program, or a server that evicts.
+    /// Another program deletes the page, or the server evicts it.
     Lose(usize),
-    /// Pages with a lifetime of a millisecond expire.
+    /// Lets pages with a lifetime of a millisecond expire.
     Wait,
 }
 
@@ -384,7 +385,7 @@ proptest! {
                     assert!(accounted(*takes).abs_diff(*counted) <= 20 * UNIT, "{held:?}");
                 }
             }
-            // Nothing is counted for ever: what died leaves with the next page, what was lost is deleted as the oldest.
+            // The next stores remove expired pages from the account, and evict lost pages as the oldest.
             tokio::time::sleep(Duration::from_millis(4)).await;
             for number in 20..40 {
                 put(&at, &page(number), Put { size: 4_000, ..USUAL }).await;

@@ -1,4 +1,4 @@
-//! The rules for cookies, paths and query parameters, from outside: an unchanged origin that is silent about sharing.
+//! The rules for cookies, paths and query parameters, with an origin that is silent about sharing.
 
 use http::Method;
 use serde_json::json;
@@ -34,7 +34,7 @@ scenarios! {
     an_explanation_names_rules_reason_and_cause,
 }
 
-/// The status and the body of a visit with these cookies.
+/// Status and body of a visit with these cookies.
 async fn visit(shop: &Shop, path: &str, cookies: &str) -> (String, String) {
     let answer = shop.get(path).header("cookie", cookies).send().await.unwrap();
     let status = cache_status(&answer);
@@ -76,7 +76,7 @@ async fn a_script_that_asks_for_a_part_of_a_silent_page_gets_its_own(shop: &Shop
         assert_eq!((is_hit(&answer), answer.text().await.unwrap().as_str()), (body == "page", body), "{name}: {value}");
     }
     assert_eq!(visit(shop, "/products/mug", "").await.1, "page");
-    // Data that says how long it is fresh is shared with the scripts that ask for it.
+    // Data with a stated lifetime is shared with the scripts that request it.
     shop.origin
         .answer(Reply::zeros(4).header("content-type", "application/json").header("cache-control", "max-age=60"));
     for is_stored in [false, true] {
@@ -123,7 +123,7 @@ async fn a_varied_cookie_selects_the_page(shop: &Shop) {
             assert_eq!(body, format!("{expected}csrftoken=edgefrontverifiestheoriginheader"));
         }
     }
-    // A value that is not listed may be anything.
+    // A value that the rule does not list may identify the visitor.
     let (status, body) = visit(shop, "/products/mug", "lang=fr").await;
     assert_eq!(status, "fwd=bypass; detail=cookie");
     assert!(body.starts_with("lang=fr"));
@@ -143,7 +143,7 @@ async fn a_dropped_cookie_does_not_prevent_sharing_on_its_path(shop: &Shop) {
         assert_eq!(header(&answer, "set-cookie"), "", "{status}");
         shop.settled().await;
     }
-    // On other paths, and with other cookies, the page stays its visitor's, with all of its cookies.
+    // Elsewhere, or beside other cookies, the cookie makes the response personal. The visitor gets all cookies.
     shop.origin.answer_with(move |_| reply().header("cache-control", "public, max-age=60"));
     let answer = shop.visit("/about").await;
     assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=set-cookie");
@@ -164,7 +164,7 @@ async fn one_visitors_set_cookie_does_not_stop_sharing(shop: &Shop) {
     assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=set-cookie");
     assert_eq!(header(&answer, "set-cookie"), "basket=8");
     shop.settled().await;
-    // The shared render behind that response is for everybody, this visitor included.
+    // After the response, edgefront renders the page for all visitors.
     for cookies in ["", "basket=8", "other=1"] {
         assert!(visit(shop, "/page", cookies).await.0.starts_with("hit"), "{cookies}");
     }
@@ -220,8 +220,8 @@ async fn forms_of_shared_pages_work_for_the_same_site_only(shop: &Shop) {
         assert_eq!(shop.origin.last().header("cookie"), expected, "{name}: {value}");
         assert_eq!(header(&answer, "set-cookie"), "csrftoken=edgefrontverifiestheoriginheader; Path=/");
     }
-    // A shared render that cannot be stored reaches its visitor with all cookies, and so does the visitor's own response
-    // after a refused render.
+    // The visitor gets the cookies of a shared render that cannot be stored. So does a visitor whose own request
+    // follows a refused render.
     shop.origin.answer_with(|asked| {
         let status = if asked.path == "/failed" { 503 } else { 200 };
         Reply::html("form").with_status(status).header("set-cookie", "csrftoken=of-one-visitor; Path=/")

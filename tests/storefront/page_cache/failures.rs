@@ -1,4 +1,4 @@
-//! The shop goes on when Redis or the origin do not.
+//! Failures of Redis and of the origin.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn after_three_timeouts_nobody_waits_for_redis(shop: &Shop) {
     for _ in 0..3 {
         assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=bypass; detail=redis-down");
     }
-    // From now on, neither for the deadline nor at all; and the isolate's copy stands in for the origin.
+    // The circuit is open: no request waits for Redis. The isolate's copy replaces the failing origin.
     let before = shop.store.counts().requests;
     shop.origin.answer(Reply::nothing());
     let (mug, cup) = (shop.visit("/products/mug").await, shop.visit("/products/cup").await);
@@ -99,7 +99,7 @@ async fn a_failed_render_does_not_keep_the_next_from_being_stored(shop: &Shop) {
 async fn after_a_failed_store_the_next_visitor_renders_the_page(shop: &Shop) {
     make_popular(shop, "mug").await;
     shop.store.load_scripts().await;
-    // The lookup and the release are answered, the store is not.
+    // Redis answers the lookup and the release, but not the store.
     shop.store.gateway.set_fault_for(Fault::Refuse, FaultScope::Every(2));
     assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
     shop.settled().await;
@@ -116,7 +116,7 @@ async fn a_page_that_is_too_large_is_served_and_not_stored(shop: &Shop) {
     assert_eq!(answer.bytes().await.unwrap().len(), 3 << 20);
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
-    // The page is for everybody, so the origin is asked once for a signed-in visitor, too.
+    // The page is the same for all visitors, so a signed-in visitor also costs one request.
     make_popular(shop, "pan").await;
     let (ada, before) = (log_in(shop, "ada").await, shop.origin.count());
     let answer = shop.get("/products/pan").header("cookie", ada.cookie.unwrap()).send().await.unwrap();

@@ -24,7 +24,7 @@ async fn a_slow_origin_does_not_get_the_whole_crowd(shop: &Shop) {
     let release = async {
         let expected = 1 + 16;
         eventually("the lease's holder and the late renders", async || shop.origin.count() == expected).await;
-        // All others have waited long enough, too.
+        // Long enough for all other visits to pass `PAGE_WAIT_MS`, too.
         sleep(Duration::from_secs(1)).await;
         assert_eq!(shop.origin.count(), expected);
         shop.origin.release();
@@ -47,7 +47,7 @@ async fn a_slow_render_elsewhere_stops_nobody(shop: &Shop) {
         Reply::html("page").after(delay)
     });
     let elsewhere = shop.elsewhere(&[("PAGE_WAIT_MS", "100")]).await;
-    // Both name the page alike.
+    // Both shops must have the same pages.
     let visit = |shop: &Shop| shop.get("/products/mug").header("host", "shop.example").send();
     let crowd = async {
         eventually("another isolate renders the page", async || shop.origin.count() == 1).await;

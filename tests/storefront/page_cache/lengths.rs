@@ -1,4 +1,4 @@
-//! Lengths that do not delimit the body, and transfer codings, from origins that hyper cannot imitate.
+//! Responses whose lengths or transfer codings do not delimit the body. hyper cannot send them.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -8,7 +8,7 @@ use tokio::{
 use super::{cache_status, is_hit};
 use crate::support::Shop;
 
-/// The path, the response, and the status and body for the visitor.
+/// The path, the origin's response, and the visitor's status and body.
 const RESPONSES: [(&str, &str, u16, &str); 4] = [
     (
         "/chunked",
@@ -20,11 +20,11 @@ const RESPONSES: [(&str, &str, u16, &str); 4] = [
     ("/reset", "205 Reset Content\r\nContent-Length: 5\r\n\r\npage\n", 205, ""),
     CODED,
 ];
-/// The body is no gzip, but no client can tell.
+/// The body is not gzip. edgefront passes it on.
 const CODED: (&str, &str, u16, &str) =
     ("/coded", "200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\npage\r\n0\r\n\r\n", 502, "");
 
-/// Answers the requests of a connection as in [`RESPONSES`].
+/// Answers the requests of one connection with [`RESPONSES`].
 async fn answer(mut connection: TcpStream) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

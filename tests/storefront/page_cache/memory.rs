@@ -1,4 +1,4 @@
-//! Pages that the isolate holds: what they cost, and that a purge reaches them.
+//! The isolate's copies of pages: their cost, and the reach of purges.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ scenarios! {
     a_page_without_a_body_is_stored_and_served,
 }
 
-/// A short memory, and purges that come in elsewhere.
+/// A short `PAGE_MEMORY`, and purges that this isolate does not receive.
 mod elsewhere {
     use super::{Duration, Purge, PurgeMode, Shop, eventually, is_hit, purge, scenarios, store_page};
 
@@ -46,7 +46,7 @@ mod elsewhere {
 
     async fn visits_of_a_busy_page_never_wait_for_redis(shop: &Shop) {
         store_page(shop, "mug").await;
-        // The script is known from here on.
+        // Redis knows the script after this visit.
         shop.visit("/products/mug").await;
         shop.settled().await;
         for _ in 0..50 {
@@ -114,7 +114,7 @@ async fn concurrent_views_share_requests_to_redis(shop: &Shop) {
         cookies.push(logged_in.json["cookie"].as_str().unwrap().to_owned());
     }
     let view = |cookie: &String| shop.get("/products/mug").header("cookie", cookie).send();
-    // Each script is in Redis from here on.
+    // Redis knows all scripts after this visit.
     view(&cookies.pop().unwrap()).await.unwrap();
     shop.settled().await;
     let before = shop.store.counts().requests;
@@ -126,7 +126,7 @@ async fn concurrent_views_share_requests_to_redis(shop: &Shop) {
     assert!(requests < VIEWS as u64 / 2, "{requests} requests for {VIEWS} views");
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, format!("-{}", 1001 + VIEWS));
 
-    // The same again, at once: nothing that Redis would have to know.
+    // A repeated view changes nothing in Redis.
     let before = shop.store.counts().requests;
     view(&cookies[0]).await.unwrap();
     shop.settled().await;

@@ -1,4 +1,4 @@
-//! The page cache, from outside: what a visitor gets, what the origin is asked, what is in Redis.
+//! The page cache as its clients see it: responses, requests to the origin, and data in Redis.
 
 mod admission;
 mod bound;
@@ -33,12 +33,12 @@ use crate::{
     support::{Asked, Shop},
 };
 
-/// Puts `item` at the head of the ranking.
+/// Makes `item` the most viewed item.
 pub async fn make_popular(shop: &Shop, item: &str) {
     shop.store.raw(&["ZADD", "viewed:", "-1000", item]).await;
 }
 
-/// A popular item's page, rendered and stored.
+/// Makes the item popular, and stores its page.
 pub async fn store_page(shop: &Shop, item: &str) {
     make_popular(shop, item).await;
     let answer = shop.visit(&format!("/products/{item}")).await;
@@ -51,7 +51,7 @@ pub async fn purge_all(shop: &Shop) {
     service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
 }
 
-/// The visitor's name at a storefront with sessions: the value of the cookie `sid`.
+/// The visitor's name: the value of the cookie `sid`.
 pub fn name(asked: &Asked) -> &str {
     asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or("guest")
 }
@@ -61,12 +61,12 @@ pub async fn visit(shop: &Shop, cookies: &str) -> reqwest::Response {
     shop.get("/products/mug").header("cookie", cookies).send().await.unwrap()
 }
 
-/// Our member of `Cache-Status`.
+/// The value of `Cache-Status`.
 pub fn cache_status(answer: &reqwest::Response) -> String {
     header(answer, "cache-status")
 }
 
-/// Returns whether the answer came from the cache.
+/// Returns whether the response came from the cache.
 pub fn is_hit(answer: &reqwest::Response) -> bool {
     cache_status(answer).starts_with("edgefront; hit; ttl=")
 }

@@ -1,5 +1,5 @@
-//! `HEADERS_NORMALIZED`: an origin that varies on headers with many spellings. The origin here is like Django with its
-//! `LocaleMiddleware`, and sends phones a page of their own.
+//! `HEADERS_NORMALIZED`: an origin that varies on headers with many spellings. Like Django with its `LocaleMiddleware`,
+//! this origin selects the language, and it sends phones another page.
 
 use super::rfc9111::{ask, fresh, status};
 use crate::support::{Asked, Reply, Shop, scenarios};
@@ -21,7 +21,7 @@ scenarios! {
 const GERMANS: [&str; 4] =
     ["de-DE,de;q=0.9,en-US;q=0.8,en;q=0.7", "de,en-US;q=0.7,en;q=0.3", "de-AT", "DE; q=1, fr;q=0.5"];
 
-/// A page that names the headers which the origin got, and varies on them.
+/// A page that shows the headers of its request, and varies on them.
 fn varying(asked: &Asked) -> Reply {
     let [language, agent] = ["accept-language", "user-agent"].map(|name| asked.header(name));
     fresh(&format!("{language}, {agent}"), "s-maxage=60").header("vary", "Accept-Language, User-Agent, X-Theme, Cookie")

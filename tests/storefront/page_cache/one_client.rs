@@ -1,4 +1,4 @@
-//! One client's request neither changes nor takes away the page that the others get.
+//! The request of one client does not change the page for others, or take it away.
 
 use super::{
     cache_status, is_hit, make_popular,
@@ -118,9 +118,9 @@ async fn a_script_gets_no_html_of_a_page_that_cannot_be_stored(shop: &Shop) {
 async fn a_call_of_a_server_function_gets_no_response_to_a_request_without_its_header(shop: &Shop) {
     let declared = |body: &'static str| fresh(body, "public, max-age=60");
     let others = [
-        // SolidStart takes the request for a form without JavaScript.
+        // SolidStart mistakes the request for a form without JavaScript.
         declared("").with_status(302).header("location", "/"),
-        // TanStack Start fails for data that are no object, and marks a raw response for its script only.
+        // TanStack Start fails for data that is not an object. It marks a raw response only for its script.
         declared("failed").with_status(500).header("x-raw", "1"),
         declared("data"),
         Reply::zeros(4).header("content-type", "text/plain").header("cache-control", "max-age=60").header("x-raw", "1"),

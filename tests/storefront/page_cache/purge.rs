@@ -1,4 +1,4 @@
-//! A purge wins, at once, over what is stored and over what is being rendered.
+//! A purge takes effect at once, on stored pages and on pages that are being rendered.
 
 use edgefront::{
     config::rules::UrlRules,
@@ -11,7 +11,7 @@ use super::{cache_status, is_hit, store_page, stored_pages};
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
-    // Each visit asks Redis, since what is there is changed behind the isolate's back.
+    // The tests change Redis behind the isolate's back, so each visit must ask Redis.
     &[("PAGE_MEMORY", "0")];
     each_purge_voids_what_it_names,
     a_soft_purge_makes_stale_what_it_names,
@@ -50,7 +50,7 @@ async fn each_purge_voids_what_it_names(shop: &Shop) {
 }
 
 async fn a_soft_purge_makes_stale_what_it_names(shop: &Shop) {
-    // PAGE_STALE lets it be served while it is rendered anew.
+    // `PAGE_STALE` permits to serve the page while it is rendered again.
     shop.origin.answer(Reply::html("old").header("edge-tags", "sale"));
     store_page(shop, "mug").await;
     let soft = async |purge: Purge| {
@@ -76,7 +76,7 @@ async fn a_soft_purge_makes_stale_what_it_names(shop: &Shop) {
     }
 }
 
-// D18
+// The book's slow render would store the old page after the purge.
 async fn a_slow_render_does_not_store_the_page_of_before_the_purge(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-1000", "mug"]).await;
     shop.origin.answer(Reply::html("old price"));

@@ -1,4 +1,4 @@
-//! Shops that write the id of a session into links, for visitors without cookies: no two visitors get one id.
+//! Shops that write the id of a session into links for visitors without cookies. Two visitors never get the same id.
 
 use std::{
     collections::HashSet,
@@ -29,7 +29,7 @@ scenarios! {
     the_value_of_a_cookie_that_is_no_id_does_not_stop_sharing,
 }
 
-/// Each response has another id.
+/// Each response contains another id.
 fn ids() -> impl Fn() -> String + Send {
     let count = AtomicUsize::new(0);
     move || format!("0A1B2C3D4E5F6071{:016}", count.fetch_add(1, Ordering::SeqCst))

@@ -1,4 +1,5 @@
-//! `PATHS_SHARED`: an origin that says nothing about sharing, or forbids it as PHP does for a page with a session.
+//! `PATHS_SHARED`: an origin that says nothing about sharing, or that forbids it, as PHP does for a page with a
+//! session.
 
 use http::Method;
 use serde_json::json;
@@ -35,7 +36,7 @@ scenarios! {
     an_explanation_names_the_rule,
 }
 
-/// As PHP answers after `session_start()`.
+/// The headers of PHP after `session_start()`.
 fn php(asked: &Asked) -> Reply {
     let page = Reply::html(format!("hello {}", asked.header("cookie")));
     let page = page.header("cache-control", "no-store, no-cache, must-revalidate").header("pragma", "no-cache");
@@ -85,7 +86,7 @@ async fn a_page_that_the_origin_forbids_to_store_is_not_declared_shared(shop: &S
     for (path, control) in controls {
         shop.origin.answer_with(move |asked| {
             let page = Reply::html(format!("hello {}", asked.header("cookie"))).header("cache-control", control);
-            // Without a `Date`, the time of arrival counts.
+            // Without `Date`, the age begins with the arrival of the response.
             if control == "public" { page.header("expires", "Thu, 26 Nov 2020 12:00:00 GMT") } else { page }
         });
         assert_eq!(status(shop, path, &[]).await, "fwd=uri-miss; stored", "{control}");
@@ -152,7 +153,7 @@ async fn an_error_and_a_cookie_are_not_stored(shop: &Shop) {
     }
 }
 
-/// `EventSource` names the type in `Accept`; `fetch` does not.
+/// `EventSource` names its type in `Accept`; `fetch` does not.
 async fn an_event_stream_passes_at_once_and_is_not_rendered_again(shop: &Shop) {
     let reply = Reply::then_held("data: 1\n\n", "data: 2\n\n").header("content-type", "text/event-stream");
     shop.origin.answer(reply.header("cache-control", "no-cache"));

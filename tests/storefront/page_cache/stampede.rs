@@ -1,4 +1,4 @@
-//! Single flight: many visitors, one render.
+//! Single flight: many visitors share one render.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +18,7 @@ scenarios! {
     a_304_keeps_a_silent_page_fresh,
 }
 
-/// Waits until the only stored page is stale; the first line of its value says when.
+/// Waits until the only stored page is stale. The first line of its value has the time.
 async fn until_stale(shop: &Shop) {
     let key = stored_pages(shop).await.remove(0);
     let entry = shop.store.raw(&["GET", &key]).await;
@@ -27,7 +27,7 @@ async fn until_stale(shop: &Shop) {
     eventually("the page is stale", async || now() > fresh_until).await;
 }
 
-// D11
+// The book's cache would render the page for each of the visitors.
 async fn an_expired_page_is_rendered_once_for_200_visitors(shop: &Shop) {
     shop.origin.answer(Reply::html("old"));
     store_page(shop, "mug").await;
@@ -36,7 +36,7 @@ async fn an_expired_page_is_rendered_once_for_200_visitors(shop: &Shop) {
     shop.origin.hold();
     let answers = join_all((0..200).map(|_| shop.visit("/products/mug"))).await;
     for answer in answers {
-        // The visit did not wait: the origin has not answered yet.
+        // The origin has not responded yet, so the visit did not wait for it.
         let status = cache_status(&answer);
         assert!(status == "edgefront; hit; ttl=0" || status.starts_with("edgefront; hit; ttl=-"), "{status}");
         assert_eq!(answer.text().await.unwrap(), "old");
@@ -106,8 +106,8 @@ async fn a_visit_that_waited_for_another_variant_says_so(shop: &Shop) {
     assert_eq!(shop.origin.count(), renders + 1);
 }
 
-/// Starts one visit whose render the origin holds, then the others; the origin answers when at least one of these has
-/// asked Redis and waits. Returns every `Cache-Status`: one render, and collapsed visits or hits.
+/// Starts a visit whose render the origin holds, then the other visits. The origin responds when at least one of them
+/// has looked the page up. Returns the `Cache-Status` of all visits.
 async fn statuses_of_a_render_and_waiting_visits(shop: &Shop, visits: usize) -> Vec<String> {
     let renders = shop.origin.count();
     shop.origin.hold();

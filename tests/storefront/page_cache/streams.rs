@@ -1,4 +1,4 @@
-//! Bodies pass while they come, and nobody's first byte waits for the store.
+//! edgefront streams bodies: a visitor gets the first byte before the origin has sent the last one.
 
 use std::{
     convert::Infallible,
@@ -29,8 +29,8 @@ scenarios! {
     a_page_with_esi_for_which_the_isolate_has_no_memory_is_not_assembled,
 }
 
-/// 200 MB, and what may be on the way at once: what is collected of a page before it is known to be too large, and the
-/// buffers of five sockets, which the kernel lets grow where a reader is slow.
+/// A body, and the most bytes of it that may be in flight: the part that is collected before the page proves to be too
+/// large, and the buffers of five sockets. The kernel enlarges the buffers of slow readers.
 const LARGE: u64 = 200 << 20;
 const ON_THE_WAY: u64 = 80 << 20;
 
@@ -102,7 +102,7 @@ async fn a_slow_page_that_breaks_off_is_not_stored(shop: &Shop) {
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
 
-/// The file counts as shared, so the first request is a shared render of the whole file.
+/// The file is declared shared, so the first request becomes a shared render of the whole file.
 async fn a_range_of_a_file_that_is_too_large_is_the_origins(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-100", "mug"]).await;
     shop.origin.answer_with(|asked| match asked.header("range") {
@@ -116,8 +116,8 @@ async fn a_range_of_a_file_that_is_too_large_is_the_origins(shop: &Shop) {
     }
 }
 
-/// A slow body of unknown length counts as `PAGE_MAX_BYTES`, and all together may have 16 MiB. A signed-in visitor's request
-/// reaches the origin once.
+/// A slow body of unknown length counts as `PAGE_MAX_BYTES`, and all pages together may take 16 MiB. A signed-in
+/// visitor costs one request to the origin.
 async fn a_page_for_which_the_isolate_has_no_memory_passes_unstored(shop: &Shop) {
     const ADMITTED: usize = 16;
     shop.origin.answer(Reply::then_held("first ", "last").header("cache-control", "max-age=60"));
@@ -141,7 +141,7 @@ async fn a_page_for_which_the_isolate_has_no_memory_passes_unstored(shop: &Shop)
     assert_eq!(cache_status(&visit(ADMITTED).await), "edgefront; fwd=uri-miss; stored");
 }
 
-/// Template and fragments are collected before a byte is sent, for all visitors and for one.
+/// Template and fragments are collected before the first byte is sent, for shared and for personal pages.
 async fn a_page_with_esi_for_which_the_isolate_has_no_memory_is_not_assembled(shop: &Shop) {
     const FULL: usize = 16;
     shop.origin.answer_with(|asked| {

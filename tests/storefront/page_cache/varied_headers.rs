@@ -1,5 +1,5 @@
-//! `HEADERS_VARIED`: an origin that selects one of several pages under a URL by request headers, and does not name all of
-//! them in `Vary`. The origin here is like Next.js.
+//! `HEADERS_VARIED`: an origin that selects pages by request headers and does not name all of them in `Vary`. The
+//! origin of this test is like Next.js.
 
 use super::rfc9111::{ask, fresh, status};
 use crate::support::{Asked, Reply, Shop, scenarios};
@@ -33,7 +33,7 @@ async fn a_varied_header_selects_the_page_although_vary_omits_it(shop: &Shop) {
 }
 
 async fn a_known_page_is_rendered_with_its_varied_headers(shop: &Shop) {
-    // Next.js redirects if the headers are not those whose hash the URL has.
+    // Next.js redirects if the hash in the URL does not match the headers.
     shop.origin.answer_with(|asked| match asked.header("next-url") {
         "" => Reply::status(307).header("location", "/page?_rsc=other"),
         _ => fresh("data", "s-maxage=60, stale-while-revalidate=600").header("vary", "rsc"),

@@ -1,4 +1,4 @@
-//! A visitor waits for another visitor's render only if it can end with a page for both.
+//! A visitor waits for the render of another visitor only if both may get the same page.
 
 use futures_util::future::{join, join_all};
 use http::Method;
@@ -24,7 +24,7 @@ scenarios! {
     nobody_waits_twice_for_a_slow_page_that_is_too_large,
 }
 
-/// Visits `path` three times at the same time. The origin answers none of the visits before it has all of them.
+/// Sends three concurrent visits of `path`. The origin responds when all three have arrived.
 async fn visit_together(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> Vec<String> {
     let before = shop.origin.count();
     shop.origin.hold();
@@ -100,7 +100,7 @@ async fn nobody_waits_for_a_page_that_varies_on_a_withheld_header(shop: &Shop) {
         for _ in 0..2 {
             visit_together(shop, path, &with_header).await;
         }
-        // A visitor without the header gets a page for all others without it.
+        // The visitor without the header gets the page of all visitors without it.
         status(shop, path, &[]).await;
         assert!(status(shop, path, &[]).await.starts_with("hit"));
         assert_eq!(ask(shop, path, &with_header).await.1, value);

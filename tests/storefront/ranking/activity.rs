@@ -52,7 +52,7 @@ impl Fetch for SlowFetch {
     }
 }
 
-/// An isolate whose exchanges with Redis take `time`, and which has recorded so many `touches`.
+/// An isolate that has recorded `touches` touches. Each of its exchanges with Redis takes `time`.
 async fn slow_isolate(store: &Store, time: Duration, touches: usize) -> (Rc<App>, Rc<SlowFetch>) {
     store.load_scripts().await;
     let (inner, clock, exchanges) = (NativeFetch::new(), store.clock.clone(), RefCell::default());

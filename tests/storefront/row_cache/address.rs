@@ -1,11 +1,11 @@
-//! Rows of an address (`ROWS_URL`): who gets the key, and which answers count.
+//! `ROWS_URL`: the addresses that get the key, and the responses that are valid.
 
 use serde_json::{Value, json};
 
 use super::refreshed;
 use crate::support::{ORIGIN_KEY, Reply, Stock, Store, TestOrigin};
 
-/// A shop with one scheduled row that is due, at `{origin}/rows`.
+/// A shop at `{origin}/rows` with one row that is due.
 async fn stock(variables: &[(&str, &str)]) -> Stock {
     let stock = Stock::on(Store::new().await, variables);
     stock.put("mug", 1);
@@ -63,7 +63,7 @@ async fn an_id_may_be_an_integer() {
     assert_eq!(copy, json!({"id": 42, "quantity": 3}), "the row is shown as it came");
 }
 
-/// A row under another name would look as if it was gone, and be unscheduled.
+/// A row under another name would look deleted, and edgefront would unschedule it.
 #[tokio::test]
 async fn an_id_that_is_no_id_is_an_error_of_the_source() {
     for id in ["1.5", "1.0", "18446744073709551616", "1e3", "null", "true", "[]"] {

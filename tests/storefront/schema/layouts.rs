@@ -32,11 +32,11 @@ const STEPS: [[(&str, &str); 2]; 3] = [
 /// A shop during a change: an isolate of each step on one store.
 struct Change {
     store: Store,
-    /// `SHARDS` = 1, and nothing known of 4.
+    /// `SHARDS` = 1, without `SHARDS_KNOWN`.
     before: Rc<App>,
-    /// `SHARDS` = 1.
+    /// `SHARDS` = 1, with `SHARDS_KNOWN`.
     old: Rc<App>,
-    /// `SHARDS` = 4.
+    /// `SHARDS` = 4, with `SHARDS_KNOWN`.
     new: Rc<App>,
 }
 
@@ -99,7 +99,7 @@ async fn a_login_keeps_the_cart_in_the_layout_of_its_session() {
         assert_eq!(layout(&ada), layout(&guest));
         assert_eq!(lines(from, &ada).await, Some(json!({"mug": 2})));
         assert!(!lives(other, &guest).await);
-        // As a visitor whose response was lost, through another isolate.
+        // A visitor whose response was lost repeats the login at another isolate.
         assert_eq!(log_in(from, Some(&guest), "ada").await, ada);
     }
 }
@@ -140,7 +140,7 @@ async fn a_visitor_whose_session_has_ended_starts_in_the_new_layout() {
     let request = LoginRequest { user: &ada, old_token: Some(&token), label: None, idempotency_key: Some("key") };
     let log_in = async || sessions::log_in(&app.redis, &request, app.clock.now(), &app.config.session).await.unwrap();
     assert_eq!(log_in().await, log_in().await);
-    // Nothing to put into a cart: no session starts.
+    // Clearing a cart starts no session.
     let clear = carts::CartChange::Clear;
     let write = carts::change(&app.redis, Some(&token), &clear, app.clock.now(), &app.config).await.unwrap();
     assert_eq!((write.session, write.created), (None, false));
@@ -192,7 +192,7 @@ async fn the_cleanup_ends_idle_and_surplus_sessions_of_both_layouts() {
     let old = many(&change.store, &change.old, 40, "ada").await;
     let new = many(&change.store, &change.new, 40, "ada").await;
     let surplus = clean(&change.new, CleanupProbe::Overflow).await;
-    // Rounded down in each shard.
+    // Each shard rounds its limit down.
     assert!((40..=44).contains(&surplus), "{surplus}");
     assert!(!lives(&change.new, &old[0]).await && lives(&change.new, &old[39]).await, "the oldest of a shard end");
     assert!(lives(&change.new, &new[39]).await);
@@ -283,7 +283,7 @@ async fn an_order_leaves_one_cart_even_if_sessions_of_two_layouts_report_it() {
     assert_eq!(lines(&change.new, &tokens[1]).await, Some(json!({"mug": 5})));
 }
 
-/// The shop repeats the report when the customer has another session, in another layout.
+/// The shop repeats the report when the customer has a session in another layout.
 #[tokio::test]
 async fn an_order_from_before_the_change_leaves_no_second_cart_at_any_step() {
     for (shards, known) in [("1", "1, 4"), ("4", "1, 4"), ("4", "4, 1"), ("4", "")] {

@@ -1,4 +1,4 @@
-//! The client against a real server behind the gateway: what is sent how often, and what is made of the answer.
+//! The client on a real server behind the gateway: the number of requests, and the meaning of replies.
 
 use std::{
     collections::HashSet,
@@ -12,7 +12,7 @@ use upstash_rest::{Command, Error, Pairs, Reply, Script, TransportError};
 
 use crate::support::Store;
 
-/// Scripts that no other test uses, so that the server has not seen them.
+/// Only one test uses each of these scripts, so the server does not know them.
 static TWICE: Script = Script {
     name: "twice",
     source: "return ARGV[1] .. ARGV[1]",
@@ -142,7 +142,7 @@ async fn concurrent_calls_share_a_request() {
     let calls = (0..18).map(|_| store.redis.run::<u64>(incr()));
     let numbers: HashSet<_> = join_all(calls).await.into_iter().map(Result::unwrap).collect();
     assert_eq!(numbers, (1..=18).collect());
-    // The first has nothing to wait for and goes alone; 16 share one, and then one is left.
+    // The first command is sent alone. Then 16 commands share a request, and one is left.
     assert_eq!((store.counts().requests, store.counts().commands), (3, 18));
 }
 
@@ -154,8 +154,8 @@ async fn nobody_with_a_short_question_shares_a_request_with_a_page() {
     let numbers = join_all((0..3).map(|_| store.redis.run::<u64>(incr())));
     let (pages, numbers) = join(pages, numbers).await;
     assert!(pages.iter().all(Result::is_ok) && numbers.iter().all(Result::is_ok));
-    // The first of each kind is sent alone; 6 pages share a request, twice, then one is left, and the two other numbers
-    // share one.
+    // The first command of each kind is sent alone. Then 6 pages share a request, twice, and one is left. The two other
+    // numbers share a request.
     assert_eq!((store.counts().requests, store.counts().commands), (6, 17));
 }
 

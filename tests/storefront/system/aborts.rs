@@ -1,6 +1,5 @@
-//! Clients that reset their connections, in workerd. The calls of an isolate share requests to Redis, so the call that
-//! sends a batch may belong to a client that has gone. So may the request that renders a page for others, and the request whose
-//! change the origin has executed.
+//! Clients that reset their connections, in workerd. A client may leave while its request does work for others: it
+//! sends the batch of calls to Redis, renders a page, or changes something at the origin.
 
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ const ROUNDS: usize = 12;
 /// Clients of each kind. All of them and the first call fit into two batches.
 const CLIENTS: usize = 4;
 
-/// Those who stay and those who leave each add one mug in each round.
+/// Clients that stay, and clients that leave. Each adds one mug in each round.
 #[tokio::test]
 async fn a_client_that_resets_its_connection_takes_no_shared_batch_along() {
     let shop = Shop::workerd(&[]).await;
@@ -40,7 +39,7 @@ async fn a_client_that_resets_its_connection_takes_no_shared_batch_along() {
             arrived(1).await;
             let leave = async {
                 let connections = join_all(leaving.iter().map(|visitor| begin_add(&shop, visitor))).await;
-                // In turn, they leave with their batch in flight, or before it is sent.
+                // In even rounds, the clients leave while their batch is in flight, otherwise before it is sent.
                 if round % 2 == 0 {
                     arrived(2).await;
                 }

@@ -1,6 +1,6 @@
-//! Commands that each action costs, counted by the server (`INFO commandstats`). Upstash bills every command, and each
-//! call inside a script: `EVALSHA` counts as one, and each `redis.call` as one more. The tables of docs/scaling.md repeat
-//! the limits. The simulation adds up the steps of [`costs`], so their sums must be what the server counts.
+//! The commands of each action, counted by the server (`INFO commandstats`). Upstash bills every command, and each call
+//! inside a script: `EVALSHA` counts as one, and each `redis.call` as one more. The tables of docs/scaling.md repeat
+//! the limits. The simulation adds up the steps of [`costs`], so their sums must equal the server's counts.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -67,7 +67,7 @@ struct Answer {
     json: Value,
 }
 
-/// A shop of several isolates, its visitors, and what it accepted.
+/// A shop of several isolates, its visitors, and the writes that it accepted.
 struct Load {
     steps: Steps,
     store: Store,

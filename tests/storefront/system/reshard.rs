@@ -31,7 +31,7 @@ use crate::{
 const VISITS: usize = 3;
 /// Visitors with a request in flight.
 const CONCURRENT: usize = 200;
-/// One of so many visitors leaves after the first visit. Their sessions become idle.
+/// One visitor in ten leaves after the first visit. These sessions become idle.
 const LEAVES: usize = 10;
 /// Between two rounds of visits: less than `SESSION_IDLE`, so that each visit finds its session.
 const PAUSE: Duration = Duration::from_secs(40);

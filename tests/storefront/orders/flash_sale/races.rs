@@ -18,7 +18,7 @@ async fn crowd(sale: &Sale) -> Vec<Token> {
     tokens
 }
 
-/// Returns how many of the crowd got a piece.
+/// Returns the number of users in the crowd that got a piece.
 async fn reserve_all(sale: &Sale, tokens: &[Token]) -> usize {
     let results = join_all(tokens.iter().map(|token| sale.reserve(token))).await;
     results.into_iter().flatten().count()

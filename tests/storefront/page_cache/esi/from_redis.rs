@@ -1,4 +1,4 @@
-//! ESI in pages from Redis, because the isolate keeps none. The origin is below a path.
+//! ESI in pages from Redis, without copies in the isolate. `ORIGIN_URL` has a path.
 
 use http::Method;
 
@@ -32,7 +32,7 @@ async fn a_visitor_with_a_cookie_of_holes_gets_it_without_a_rule(shop: &Shop) {
         let answer = shop.get("/about").header("cookie", format!("sid={name}")).send().await.unwrap();
         assert!(is_hit(&answer), "{}", cache_status(&answer));
         assert_eq!(answer.text().await.unwrap(), format!("1{name}2"));
-        // Nothing says which parts of this page are personal.
+        // This page does not mark its personal parts.
         let answer = shop.get("/plain").header("cookie", format!("sid={name}")).send().await.unwrap();
         assert!(!is_hit(&answer), "{}", cache_status(&answer));
         assert_eq!(answer.text().await.unwrap(), format!("page of {name}"));

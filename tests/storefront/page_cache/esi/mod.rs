@@ -14,7 +14,7 @@ use super::{cache_status, header, is_hit, make_popular, name, visit};
 use crate::support::{Asked, Reply, Shop, eventually, scenarios};
 
 scenarios! {
-    // A busy machine must not leave a hole.
+    // A busy machine must not leave a fragment unfilled.
     &[("COOKIES_PERSONAL", "staff"), ("HOLES_WAIT_MS", "20000")];
     a_visitor_without_cookies_gets_the_stored_page_without_a_request,
     a_visitor_with_any_cookie_gets_own_fragments,
@@ -41,7 +41,7 @@ fn template(body: impl Into<String>) -> Reply {
     Reply::html(body.into()).header("surrogate-control", SURROGATE_CONTROL).header("etag", "\"template\"")
 }
 
-/// A storefront that renders fragments itself, unless the request announces ESI.
+/// A storefront that fills in the fragments itself if the request does not announce ESI.
 fn storefront(asked: &Asked) -> Reply {
     let name = name(asked);
     match asked.path.as_str() {
@@ -56,12 +56,12 @@ fn storefront(asked: &Asked) -> Reply {
     }
 }
 
-/// A visit for `name`.
+/// A visit of the visitor `name`.
 fn page_of(name: &str) -> String {
     format!("<h1>/products/mug</h1><b>{name}</b><i>cart of {name}</i> <p><b>{name}</b>rest")
 }
 
-/// Stores the page of a mug.
+/// Stores the mug's page.
 async fn open(shop: &Shop, rule: impl Fn(&Asked) -> Reply + Send + 'static) {
     make_popular(shop, "mug").await;
     shop.origin.answer_with(rule);
@@ -69,7 +69,7 @@ async fn open(shop: &Shop, rule: impl Fn(&Asked) -> Reply + Send + 'static) {
     shop.settled().await;
 }
 
-/// The requests to the origin from number `first` on, in the order of their paths.
+/// The requests to the origin from number `first` on, sorted by path.
 fn asked_from(shop: &Shop, first: usize) -> Vec<Asked> {
     let mut asked = shop.origin.asked().split_off(first);
     asked.sort_by(|one, other| one.path.cmp(&other.path));
@@ -136,7 +136,7 @@ async fn a_personal_request_asks_for_no_esi_but_gets_it_expanded(shop: &Shop) {
     assert_eq!(answer.text().await.unwrap(), page_of("ada"));
     let asked = asked_from(shop, before);
     assert_eq!((asked.len(), asked[0].header("surrogate-capability")), (1, ""));
-    // An origin that does not ask for the capability.
+    // An origin that sends ESI although the request does not announce it.
     shop.origin.answer_with(|asked| match asked.path.as_str() {
         "/_fragment" => Reply::html(format!("<b>{}</b>", name(asked))).header("set-cookie", "seen=1; Path=/"),
         "/alt" => Reply::html("alt"),
@@ -172,7 +172,7 @@ async fn a_compressed_page_is_requested_again(shop: &Shop) {
         let request = shop.get("/products/mug").header("cookie", cookies).header("accept-encoding", "gzip");
         let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 200);
-        // workerd compresses what it sends.
+        // workerd compresses the response.
         let is_compressed = header(&answer, "content-encoding") == "gzip";
         let body = answer.bytes().await.unwrap();
         let mut text = String::new();
@@ -291,7 +291,7 @@ async fn a_fragment_that_fails_for_one_visitor_leaves_the_shared_content(shop: &
     let answer = visit(shop, "sid=ada").await;
     assert!(is_hit(&answer), "{}", cache_status(&answer));
     assert_eq!(answer.text().await.unwrap(), page_of("guest"));
-    // A cookie cannot follow the head of the page.
+    // The head of the page is already sent, so it cannot set the cookie.
     shop.origin.answer_with(|asked| storefront(asked).header("set-cookie", "seen=1; Path=/"));
     let answer = visit(shop, "sid=ada").await;
     assert_eq!(header(&answer, "set-cookie"), "");

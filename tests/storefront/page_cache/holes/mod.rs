@@ -28,7 +28,7 @@ scenarios! {
         ),
         ("COOKIES_HOLES", "sid, flash"),
         ("COOKIES_PERSONAL", "staff"),
-        // A busy machine must not leave a hole.
+        // A busy machine must not leave a hole unfilled.
         ("HOLES_WAIT_MS", "20000"),
     ];
     a_visitor_without_cookies_gets_the_stored_page_and_causes_no_request,
@@ -50,7 +50,7 @@ scenarios! {
     a_page_that_lost_its_holes_is_its_visitors_own,
 }
 
-/// A storefront that shows the visitor on each page. It says nothing about caching but `Vary: Cookie`.
+/// A storefront that shows the visitor on each page. Its only caching header is `Vary: Cookie`.
 fn storefront(asked: &Asked) -> Reply {
     show(asked).header("vary", "Cookie")
 }
@@ -66,7 +66,7 @@ fn show(asked: &Asked) -> Reply {
     }
 }
 
-/// The body of a visit for `name`, if all parts belong to this visitor.
+/// The body of a visit of `name`. Panics if a part belongs to another visitor.
 fn page_of(name: &str) -> String {
     let token = format!("<form><input name=token value={name}></form>");
     format!(
@@ -74,7 +74,7 @@ fn page_of(name: &str) -> String {
     )
 }
 
-/// Stores the page of a mug.
+/// Stores the mug's page.
 async fn open(shop: &Shop) {
     make_popular(shop, "mug").await;
     shop.origin.answer_with(storefront);
@@ -82,7 +82,7 @@ async fn open(shop: &Shop) {
     shop.settled().await;
 }
 
-/// The paths that the origin was asked for after the first request.
+/// The paths of all requests to the origin after the first one.
 fn asked_later(shop: &Shop) -> Vec<String> {
     shop.origin.asked().into_iter().skip(1).map(|asked| asked.path).collect()
 }
@@ -176,7 +176,7 @@ async fn a_page_that_cannot_fill_the_holes_leaves_the_shared_content(shop: &Shop
         assert_eq!(header(&answer, "set-cookie"), "");
         assert_eq!(answer.text().await.unwrap(), page_of("guest"), "{reply:?}");
     }
-    // A cookie that the visitor has is no news.
+    // The visitor has this cookie already, so it is dropped.
     shop.origin.answer_with(|asked| storefront(asked).header("set-cookie", format!("sid={}; Path=/", name(asked))));
     assert_eq!(visit(shop, "sid=ada").await.text().await.unwrap(), page_of("ada"));
 }
@@ -200,7 +200,7 @@ async fn content_that_comes_with_a_cookie_shows_until_the_browser_requests_it(sh
         token(1)
     );
     assert_eq!(body, expected);
-    // The browser's request gets content and cookie.
+    // The response to the browser's request has the content and the cookie.
     let answer = shop.get("/_edge/v1/holes?page=/products/mug").header("cookie", "sid=ada").send().await.unwrap();
     assert_eq!(
         (header(&answer, "set-cookie").as_str(), header(&answer, "cache-control").as_str()),
@@ -291,7 +291,8 @@ async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
             let change = shop.request(Method::POST, "/basket/add").header("cookie", "sid=ada").send().await.unwrap();
             assert!(header(&change, "set-cookie").starts_with("__Host-session-changed=1; "));
         }
-        // With the cookie of the change, an isolate shows nothing that it keeps: another one may have seen the change.
+        // With the cookie of the change, the isolate uses no kept content: another isolate may have forwarded the
+        // change.
         for (cookies, requests) in [("sid=ada", 1), ("sid=ada", 0), ("sid=ada; __Host-session-changed=1", 1)] {
             let asked = shop.origin.count();
             let body = visit(shop, cookies).await.text().await.unwrap();
@@ -337,7 +338,7 @@ async fn other_cookies_and_pages_without_holes_stay_personal(shop: &Shop) {
     let answer = shop.get("/about").header("cookie", "sid=ada").send().await.unwrap();
     assert_eq!(cache_status(&answer), "edgefront; fwd=bypass; detail=cookie");
     assert!(answer.text().await.unwrap().contains("basket of <b>ada</b>"));
-    // A page of the route without any of the elements.
+    // A page at a path with holes, without any of their elements.
     make_popular(shop, "cup").await;
     shop.origin.answer(Reply::html("<p>plain</p>"));
     shop.visit("/products/cup").await;

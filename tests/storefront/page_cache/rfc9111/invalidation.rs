@@ -1,4 +1,4 @@
-//! A write voids what it changed.
+//! Unsafe requests void the pages that they change.
 
 use http::Method;
 
@@ -68,7 +68,7 @@ async fn a_write_voids_the_pages_that_its_response_names(shop: &Shop) {
     }
 }
 
-// React Router sends a form to the address of the page's data.
+// React Router sends forms to the URL of the page's data.
 async fn a_write_to_the_data_of_a_page_voids_the_page(shop: &Shop) {
     shop.origin.answer(fresh("page", "max-age=60"));
     for (page, data, is_voided) in [
@@ -89,7 +89,7 @@ async fn a_write_to_the_data_of_a_page_voids_the_page(shop: &Shop) {
     }
 }
 
-// Tomcat and PHP write the id of a session into addresses, for visitors without cookies.
+// Tomcat and PHP write the id of a session into the URLs of visitors without cookies.
 async fn a_write_with_the_id_of_a_session_voids_the_page_without_it(shop: &Shop) {
     shop.origin.answer(fresh("page", "max-age=60"));
     for (path, location, is_voided) in [
@@ -106,7 +106,7 @@ async fn a_write_with_the_id_of_a_session_voids_the_page_without_it(shop: &Shop)
     }
 }
 
-// D18
+// The book's slow render would store the old page after the write.
 async fn a_render_from_before_a_write_is_not_stored(shop: &Shop) {
     shop.origin.answer(fresh("old", "max-age=60"));
     shop.origin.hold();
@@ -123,6 +123,6 @@ async fn a_render_from_before_a_write_is_not_stored(shop: &Shop) {
     };
     futures_util::future::join(shop.visit("/page"), change).await;
     shop.settled().await;
-    // In either order of the two responses.
+    // The assertion holds for either order of the two responses.
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }

@@ -1,27 +1,27 @@
-//! A shared HTTP cache, case by case from the RFCs: 9111, 9110, 5861, 9211 and 9213. The files follow their sections.
-//! The tests of the header parsers are beside the parsers; these tests show the behaviour towards clients and origins.
+//! A shared HTTP cache, by the sections of RFC 9111, 9110, 5861, 9211 and 9213. The unit tests of the header parsers
+//! are beside the parsers. These tests are about clients and origins.
 
-/// RFC 9111 §4.4: writes.
+/// RFC 9111 §4.4: unsafe requests.
 mod invalidation;
 /// RFC 9110 §14, RFC 9111 §3.3: ranges.
 mod parts;
-/// RFC 9111 §3, §4: what is stored and served.
+/// RFC 9111 §3, §4: the stored responses, and their reuse.
 mod reuse;
-/// RFC 9111 §4.2.4, RFC 5861: stale answers.
+/// RFC 9111 §4.2.4, RFC 5861: stale responses.
 mod stale;
-/// RFC 9111 §4.3: asking the origin whether it still holds.
+/// RFC 9111 §4.3: validation.
 mod validation;
 /// RFC 9111 §4.1: `Vary`.
 mod variants;
 
 use crate::support::{Reply, Shop};
 
-/// A page that states freshness, with `control` as its `Cache-Control`.
+/// A page with `control` as its `Cache-Control`.
 pub fn fresh(body: &str, control: &str) -> Reply {
     Reply::html(body.to_owned()).header("cache-control", control)
 }
 
-/// `Cache-Status` and body of a visit to `path` with these headers, after its background work.
+/// `Cache-Status` and body of a visit with these headers. Waits for its background work.
 pub async fn ask(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> (String, String) {
     let mut request = shop.get(path);
     for (name, value) in headers {
@@ -34,7 +34,7 @@ pub async fn ask(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> (String, 
     (status.trim_start_matches("edgefront; ").to_owned(), body)
 }
 
-/// Only the status.
+/// The `Cache-Status` of [`ask`].
 pub async fn status(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> String {
     ask(shop, path, headers).await.0
 }

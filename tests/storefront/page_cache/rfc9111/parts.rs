@@ -1,4 +1,4 @@
-//! Parts of a page.
+//! Range requests.
 
 use super::{ask, fresh, status};
 use crate::{

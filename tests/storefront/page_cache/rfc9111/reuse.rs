@@ -1,4 +1,4 @@
-//! Which answers are stored, and which requests they answer.
+//! The stored responses, and the requests that they answer.
 
 use http::Method;
 
@@ -64,7 +64,7 @@ async fn a_visitor_with_a_cookie_gets_an_unknown_page_before_it_is_shared(shop: 
     });
     let (status, body) = ask(shop, "/page", &[("cookie", "own=1")]).await;
     assert_eq!((status.as_str(), body.as_str()), ("fwd=uri-miss; detail=personal", "hello, you"));
-    // It claimed to be for everybody, so it was asked for as such behind the answer.
+    // The response was declared shared, so edgefront renders the page for all visitors afterwards.
     assert_eq!((shop.origin.count(), shop.origin.last().header("cookie")), (2, ""));
     let (status, body) = ask(shop, "/page", &[("cookie", "own=1")]).await;
     assert!(status.starts_with("hit"), "{status}");
@@ -144,7 +144,7 @@ async fn an_error_with_freshness_is_stored_with_its_status(shop: &Shop) {
     assert_eq!(status(shop, "/499", &[]).await, "fwd=uri-miss; detail=status");
 }
 
-// D13; §2
+// RFC 9111 §2. The order of parameters may matter to the origin.
 async fn every_parameter_is_part_of_the_key(shop: &Shop) {
     shop.origin.answer_with(|asked| fresh(&asked.path, "max-age=60"));
     for query in ["a=1&b=2", "b=2&a=1", "a=1&a=2", "a=1&a=2&utm_source=x"] {

@@ -1,4 +1,4 @@
-//! Stale answers: while the page is rendered anew, and where the origin fails.
+//! Stale responses: during revalidation, and in place of errors.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ scenarios! {
     each_visitor_of_a_private_page_costs_one_request,
 }
 
-/// Long enough for a second of freshness to be over.
+/// Lets a lifetime of one second end.
 async fn a_second_later() {
     tokio::time::sleep(Duration::from_millis(1_100)).await;
 }
@@ -58,7 +58,8 @@ async fn a_stale_page_replaces_the_error_of_a_failing_origin(shop: &Shop) {
     for path in ["/allowed", "/silent"] {
         assert_eq!(ask(shop, path, &[]).await.1, "old", "{path}");
     }
-    // `/allowed` failed a moment ago. A platform may try a connection that broke once more.
+    // `/allowed` failed a moment ago, so it is not requested again. A platform may repeat a request whose connection
+    // broke.
     assert!(shop.origin.count() <= before + 2, "an origin that failed is left in peace for a while");
 }
 
@@ -89,17 +90,18 @@ async fn a_stored_page_that_becomes_private_is_no_longer_served(shop: &Shop) {
     assert_eq!(ask(shop, "/page", &[]).await.1, "yours");
 }
 
-// D11
+// The book's cache would render the page for each of the visitors.
 async fn an_expired_page_is_validated_once_for_200_visitors(shop: &Shop) {
     shop.origin.answer(fresh("old", "max-age=1, must-revalidate").header("etag", "\"a\""));
     ask(shop, "/page", &[]).await;
     a_second_later().await;
     shop.origin.answer(fresh("new", "max-age=60"));
     shop.origin.hold();
+    let before = shop.store.counts().commands;
     let visits = join_all((0..200).map(|_| shop.visit("/page")));
     let release = async {
         eventually("the origin is asked", async || shop.origin.count() == 2).await;
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        eventually("all visits look the page up", async || shop.store.counts().commands >= before + 200).await;
         shop.origin.release();
     };
     let (answers, ()) = join(visits, release).await;
@@ -114,7 +116,7 @@ async fn each_visitor_of_a_private_page_costs_one_request(shop: &Shop) {
     shop.origin.answer(fresh("yours", "private").after(Duration::from_millis(200)));
     let answers = join_all((0..20).map(|_| shop.visit("/page"))).await;
     assert!(answers.iter().all(|answer| answer.status() == 200));
-    // The first finds out, and the others are told by what it leaves behind.
+    // The first response leaves a hit-for-miss note for the others.
     assert_eq!(shop.origin.count(), 20);
     assert_eq!(status(shop, "/page", &[]).await, "fwd=bypass; detail=private");
 }

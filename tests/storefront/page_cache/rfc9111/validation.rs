@@ -1,4 +1,4 @@
-//! A page that is over is asked about, and a 304 brings it up to date.
+//! The origin validates expired pages, and a 304 updates them.
 
 use super::{ask, fresh};
 use crate::{

@@ -1,4 +1,4 @@
-//! One URL, several pages.
+//! Variants: several pages for one URL.
 
 use super::{ask, fresh, status};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 scenarios! {
-    // Each visit asks Redis, since what is there is changed behind the isolate's back.
+    // The tests change Redis behind the isolate's back, so each visit must ask Redis.
     &[("PAGE_MEMORY", "0")];
     each_variant_is_served_to_requests_with_its_headers,
     a_popular_page_is_rendered_again_with_the_headers_that_it_varies_on,
@@ -40,7 +40,7 @@ async fn each_variant_is_served_to_requests_with_its_headers(shop: &Shop) {
         assert_eq!(body, format!("in {same}"));
     }
     assert_eq!(shop.origin.count(), 3);
-    // A page that does not vary any more replaces them all.
+    // A page that no longer varies replaces all variants.
     shop.origin.answer(fresh("for all", "max-age=60"));
     ask(shop, "/page", &[("accept-language", "fr")]).await;
     assert_eq!(ask(shop, "/page", &[("accept-language", "de")]).await.1, "for all");
@@ -56,7 +56,7 @@ async fn a_popular_page_is_rendered_again_with_the_headers_that_it_varies_on(sho
     assert_eq!((asked.len(), asked[0].header("accept-language"), asked[1].header("accept-language")), (2, "", "fr"));
     assert_ne!(asked[1].header("accept"), "text/html, text/x-own", "it does not vary by that");
     assert!(status(shop, "/products/mug", &french).await.starts_with("hit"));
-    // Known by now.
+    // The header is known now.
     assert_eq!(
         ask(shop, "/products/mug", &[("accept-language", "de")]).await,
         ("fwd=vary-miss; stored".to_owned(), "de".to_owned())

@@ -48,7 +48,7 @@ async fn what_both_names_have_is_added_up() {
     assert_eq!(store.raw(&["ZSCORE", "stored:{pages}", ""]).await, "6");
 }
 
-/// Counts orders of these items by visitors who had viewed a lamp, the first one with this number.
+/// Counts one order of these items for each of `numbers`, by visitors who had viewed a lamp.
 async fn learn(app: &App, numbers: std::ops::Range<u32>, items: &[&str], now: Timestamp) {
     let lines: Vec<_> = items.iter().map(|id| json!({"id": id, "quantity": 1})).collect();
     for number in numbers {

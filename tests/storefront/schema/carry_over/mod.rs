@@ -51,7 +51,7 @@ const WEEK: Duration = Duration::from_hours(168);
 /// The defaults.
 const HALF_LIVES: HalfLives = HalfLives { ranking: Duration::from_mins(5), insights: WEEK };
 
-/// Moves all keys. Returns how many moved.
+/// Moves all keys. Returns the number of moved keys.
 async fn carry_over(store: &Store, names: SharedNames) -> u64 {
     schema::carry_over::carry_over(&store.aside, names, HALF_LIVES, |_| (), async || ()).await.expect("a server").moved
 }

@@ -1,5 +1,5 @@
 //! Browser tests: the demo shop in workerd with a real D1, and headless Chromium driven by Playwright. Each scenario is
-//! a file of the same name in this folder; `support.mjs` and `shop.mjs` contain what they share. Without Chromium,
+//! a file of the same name in this folder; `support.mjs` and `shop.mjs` contain the common code. Without Chromium,
 //! `cargo xtask test` skips this module.
 
 use std::{

@@ -1,6 +1,6 @@
 //! Keys that another program has damaged: each action of a shop while one key has another type.
 //!
-//! A page is stored and answered as ever. A call fails only if the damaged key holds what it asks for.
+//! A page is stored and served as usual. A call fails only if the damaged key holds its data.
 
 use futures_util::{StreamExt, stream};
 use upstash_rest::Command;

@@ -2,7 +2,7 @@
 //! real state must be the model's. Two kinds of runs:
 //!
 //! - random runs, until nothing can happen any more. `EDGEFRONT_REPLAYS=500` sets their number for each bound of a model;
-//! - the counterexample of every mutation: the real code must not do what a model without one of its rules does.
+//! - the counterexample of every mutation: a run that only a model without one of its rules permits.
 
 use std::{env, fmt::Debug};
 

@@ -75,7 +75,7 @@ fn case() -> impl Strategy<Value = Case> {
 /// The shop's database.
 #[derive(Default)]
 struct Table {
-    /// Row → how often it was changed.
+    /// Row → the number of its changes.
     rows: BTreeMap<&'static str, u64>,
     /// Number of times that the source was asked.
     read: u64,

@@ -11,7 +11,7 @@ use upstash_rest::Command;
 pub struct State {
     /// Token → user, empty for a guest.
     pub login: BTreeMap<String, String>,
-    /// Token → user, for logins that have ended and whose data are not deleted yet.
+    /// Token → user, for ended logins. Their data is not deleted yet.
     pub ended: BTreeMap<String, String>,
     /// Token → last seen.
     pub recent: BTreeMap<String, Timestamp>,

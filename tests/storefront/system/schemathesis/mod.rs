@@ -16,7 +16,7 @@ use crate::{
 
 /// The variable for a search with new requests, in seconds.
 const SECONDS: &str = "EDGEFRONT_SCHEMATHESIS_SECONDS";
-/// Without the variable, each run sends the same requests: so many examples of each operation.
+/// Without the variable, each run sends the same five examples of each operation.
 const FIXED: [&str; 4] = ["--seed", "1", "--max-examples", "5"];
 /// On a busy machine the tool starts late and ends late.
 const PATIENCE: Duration = Duration::from_mins(10);

@@ -67,7 +67,7 @@ impl Edge {
         Self { app: Rc::new(App { home: Some(home.clone()), ..app }), home, steps }
     }
 
-    /// Records visits of so many sessions.
+    /// Records visits of this number of sessions.
     fn record(&self, visits: usize) {
         let now = self.app.clock.now();
         for _ in 0..visits {
