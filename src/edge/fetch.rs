@@ -106,6 +106,6 @@ fn read_head(text: &str) -> Option<http::Response<()>> {
     let mut lines = headers::lines(text);
     let mut response = http::Response::new(());
     *response.status_mut() = StatusCode::from_bytes(lines.next()?).ok()?;
-    *response.headers_mut() = headers::read(lines);
+    *response.headers_mut() = headers::read(lines)?;
     Some(response)
 }

@@ -8,15 +8,23 @@ pub fn lines(head: &str) -> impl Iterator<Item = &[u8]> {
     head.as_bytes().split(|byte| *byte == b'\n')
 }
 
-/// Reads all headers. Each `Set-Cookie` has its own lines.
-pub fn read<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> HeaderMap {
+/// The most headers of a message. `HeaderMap` panics above 24,576 names, and above 6,553 if many names have the same hash. A
+/// panic would end all requests of the isolate.
+const MAX_HEADERS: usize = 2_000;
+
+/// Reads all headers. Each `Set-Cookie` has its own lines. None for more than [`MAX_HEADERS`]: without one of its headers, a
+/// message could have another meaning.
+pub fn read<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Option<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(16);
     while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
+        if headers.len() == MAX_HEADERS {
+            return None;
+        }
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
             headers.append(name, value);
         }
     }
-    headers
+    Some(headers)
 }
 
 /// Writes headers. The text begins with an empty line if a header has several values.

@@ -293,6 +293,27 @@ async fn a_panic_ends_the_instance_and_the_next_request_gets_a_new_one() {
     assert_eq!(shop.blocking_requests().await, 0, "the new instance has a copy, too");
 }
 
+/// Names of headers that make the `HeaderMap` of wasm overflow, in the order in which the platform lists them: many names, then
+/// some with nearly the same hash. The hash is FNV-1a of the number 1 and the name.
+fn names_that_overflow() -> impl Iterator<Item = String> {
+    let hash = |name: &str| {
+        let bytes = 1u32.to_le_bytes().into_iter().chain(name.bytes());
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    };
+    let many = (0..6_700).map(|number| format!("a{number:04x}"));
+    let alike = (0u32..).map(|number| format!("z{number:x}")).filter(move |name| hash(name) & 0x7fff < 16);
+    many.chain(alike.take(400))
+}
+
+#[tokio::test]
+async fn a_response_with_too_many_headers_is_refused_and_causes_no_panic() {
+    let shop = Shop::workerd(&[]).await;
+    shop.origin.answer_with(|_| names_that_overflow().fold(Reply::html(""), |reply, name| reply.header(&name, "")));
+    assert_eq!(shop.visit("/about").await.status(), 502);
+    let log = shop.logs().join("\n");
+    assert!(!log.contains("MAX_SIZE") && !log.contains("anew"), "{log}");
+}
+
 #[tokio::test]
 async fn a_header_that_is_not_utf8_costs_its_odd_bytes_only() {
     let shop = Shop::workerd(&[]).await;
