@@ -83,11 +83,13 @@ pub fn websocket_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
-    let mut named: Vec<_> =
-        lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
+    let named: Vec<HeaderName> =
+        lines.flat_map(|line| line.split(',')).filter_map(|name| name.trim().parse().ok()).collect();
     // The platform sets the address, so no client may withdraw it.
-    named.retain(|name| **name != ADDRESS);
-    remove(headers, |name| is_hop_by_hop(name.as_str()) || named.iter().any(|named| named == name.as_str()));
+    for name in named.iter().filter(|name| **name != ADDRESS) {
+        headers.remove(name);
+    }
+    remove(headers, |name| is_hop_by_hop(name.as_str()));
 }
 
 pub(super) fn remove(headers: &mut HeaderMap, predicate: impl Fn(&HeaderName) -> bool) {
