@@ -273,7 +273,13 @@ mod tests {
 
     #[test]
     fn only_forwarded_headers_are_sent() {
-        let request = headers(&[("foo", "1"), ("x-forwarded-host", "evil"), ("x-other", "2"), ("range", "bytes=0-1")]);
+        let request = headers(&[
+            ("foo", "1"),
+            ("x-forwarded-host", "evil"),
+            ("x-other", "2"),
+            ("range", "bytes=0-1"),
+            ("cf-connecting-ipv6", "2001:db8::1"),
+        ]);
         let sent = |rules: HeaderRules, fields: Option<&str>| {
             let fields = fields.map(VaryFields::from_text);
             let sent = SelectingHeaders::of(&request, &rules, &VisitorCookies::default()).headers(fields.as_ref());

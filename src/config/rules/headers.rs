@@ -8,11 +8,14 @@ use crate::ports::header_names::{is_edge, is_hop_by_hop, is_of_proxies};
 
 /// Headers that no shared render carries: they belong to one visitor, ask for less than the whole page, or are set by
 /// edgefront.
-const NEVER: [&str; 17] = [
+const NEVER: [&str; 19] = [
     "accept-encoding",
     "authorization",
     "cache-control",
     "cf-connecting-ip",
+    // The same address with "Pseudo IPv4" of Cloudflare.
+    "cf-connecting-ipv6",
+    "cf-pseudo-ipv4",
     "content-length",
     "content-type",
     "cookie",
