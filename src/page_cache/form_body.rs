@@ -54,6 +54,12 @@ impl<'a> FormBody<'a> {
         Some(Self { text, format })
     }
 
+    /// The parameters of an address.
+    #[must_use]
+    pub const fn of_query(text: &'a [u8]) -> Self {
+        Self { text, format: Format::UrlEncoded }
+    }
+
     #[must_use]
     pub const fn text(&self) -> &'a [u8] {
         self.text

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 
-use super::placeholder::{LastForm, Placeholder, is_script, token_range};
+use super::placeholder::{LastForm, Placeholder, has_token_in_text, token_range};
 use crate::{
     config::rules::{HoleRule, HoleSource},
     ports::{
@@ -191,8 +191,8 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
                 let placeholder = Placeholder { page: page.to_owned(), selector: rule.selector.clone(), form, index };
                 let token = token_range(html).map(|token| start + token.start..start + token.end);
                 edits.extend(token.clone().map(|token| (token, placeholder.encode())));
-                // A script has run before another one could replace it, so only its token is a hole.
-                let hole = if is_script(html) {
+                // A script has run before another one could replace it, and a form has the visitor's text. So only the token is a hole.
+                let hole = if has_token_in_text(html) {
                     token
                 } else {
                     let tag = tag_length(body.get(end..).unwrap_or_default());

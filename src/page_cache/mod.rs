@@ -60,6 +60,7 @@ pub use key::PageKey;
 pub use location::LocationPages;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted, look_up};
 pub use memory::PageMemory;
+pub use placeholder::token_range;
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};
 pub use selecting::SelectingHeaders;

@@ -10,9 +10,13 @@
 //!
 //! Its characters need no escapes in HTML, forms, JSON and headers.
 
+mod named;
+
 use std::ops::Range;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use self::named::{is_of_word, name_at_end, named_parameter, named_string};
 
 const START: &str = "edgefront-token-";
 
@@ -53,22 +57,27 @@ impl Placeholder {
 
 /// The ranges of a text that look like placeholders.
 pub fn ranges(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let mut at = 0;
     std::iter::from_fn(move || {
         let found = text.get(at..)?.windows(START.len()).position(|window| window == START.as_bytes())?;
         let start = at + found;
-        at = start + text.iter().skip(start).take_while(|byte| is_part(byte)).count();
+        at = start + text.iter().skip(start).take_while(|byte| is_of_word(**byte)).count();
         Some(start..at)
     })
 }
 
-/// The range of a token in its element: the `value` of a hidden `input`, the `content` of a `meta`, or the first string
-/// with the name of a CSRF token in a `script`. None for another element, and for an empty attribute.
+/// The range of a token in its element: the `value` of a hidden `input`, the `content` of a `meta`, a [parameter](named_parameter) in the
+/// `action` of a `form`, or the first string with the name of a CSRF token in a `script`, or else such a parameter. None for another
+/// element, and for an empty attribute.
 #[must_use]
 pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     if is_script(element) {
-        return named_string(element);
+        return named_string(element).or_else(|| named_parameter(element));
+    }
+    if is_tag(element, b"form") {
+        let address = attribute_range(element, "action")?;
+        let Range { start, end } = named_parameter(element.get(address.clone())?)?;
+        return Some(address.start + start..address.start + end);
     }
     let attribute = if is_tag(element, b"input") {
         "value"
@@ -101,69 +110,22 @@ impl LastForm {
         Self { range, action: action.map(unescaped).unwrap_or_default() }
     }
 
-    /// The form's `action`, if an element at `position` is in the form. Empty otherwise.
+    /// The form's `action`, if an element at `position` is in the form. Empty otherwise, and for the form itself.
     #[must_use]
     pub fn action_at(&self, position: usize) -> &str {
-        if self.range.contains(&position) { &self.action } else { "" }
+        if self.range.contains(&position) && position > self.range.start { &self.action } else { "" }
     }
+}
+
+/// Returns whether the element is a `script`, or a `form` with a token in its address.
+#[must_use]
+pub fn has_token_in_text(element: &[u8]) -> bool {
+    is_script(element) || is_tag(element, b"form") && token_range(element).is_some()
 }
 
 /// Returns whether the element is a `script`.
-#[must_use]
-pub fn is_script(element: &[u8]) -> bool {
+fn is_script(element: &[u8]) -> bool {
     is_tag(element, b"script")
-}
-
-/// The range of the first string with the name of a CSRF token in a script: `csrf_token: "…"`, `csrfToken = '…'`,
-/// `"xsrf": "…"`, and `_csrf: unescape('…')` of Sails. Skips strings with spaces or escapes, because a token has none. A string within another one does not count: it
-/// may be a customer's text.
-fn named_string(script: &[u8]) -> Option<Range<usize>> {
-    let is_token = |byte: &u8| byte.is_ascii_graphic() && !b"\\<&".contains(byte);
-    // The beginning of the code before a string, and the string before this code.
-    let (mut at, mut code, mut before) = (0, 0, &b""[..]);
-    loop {
-        let quote = at + script.get(at..)?.iter().position(|byte| b"\"'".contains(byte))?;
-        let start = quote + 1;
-        let end = start + end_of_string(script.get(start..)?, *script.get(quote)?)?;
-        at = end + 1;
-        if script.get(end) == Some(&b'\n') {
-            // The quote is an apostrophe in a comment.
-            continue;
-        }
-        let string = script.get(start..end)?;
-        let code_before = script.get(code..quote)?.trim_ascii_end();
-        let code_before = code_before.strip_suffix(b"unescape(").unwrap_or(code_before).trim_ascii_end();
-        let is_named = if let [name @ .., b':' | b'='] = code_before {
-            let name = name.trim_ascii_end();
-            let name = if name.is_empty() { before } else { name };
-            let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"_-$".contains(byte);
-            name.rsplit(is_end).next().is_some_and(is_token_name)
-        } else {
-            false
-        };
-        if is_named && !string.is_empty() && string.iter().all(is_token) {
-            return Some(start..end);
-        }
-        (code, before) = (at, string);
-    }
-}
-
-/// The index of the quote or the line break that ends a string.
-fn end_of_string(text: &[u8], quote: u8) -> Option<usize> {
-    let mut is_escaped = false;
-    text.iter().position(|byte| {
-        let is_end = !is_escaped && (*byte == quote || *byte == b'\n');
-        is_escaped = *byte == b'\\' && !is_escaped;
-        is_end
-    })
-}
-
-/// Returns whether a name is that of a CSRF token, such as `csrf` or `csrfToken`. Other names with `csrf`, such as
-/// `csrfHeader`, are those of its header, field or cookie.
-fn is_token_name(name: &[u8]) -> bool {
-    let is_csrf = |part: &[u8]| part.eq_ignore_ascii_case(b"csrf") || part.eq_ignore_ascii_case(b"xsrf");
-    let is_token = name.rchunks(5).next().is_some_and(|end| end.eq_ignore_ascii_case(b"token"));
-    if is_token { name.windows(4).any(is_csrf) } else { name.rchunks(4).next().is_some_and(is_csrf) }
 }
 
 /// Returns whether the element begins with a tag of this name.
@@ -210,6 +172,8 @@ fn attribute_range(element: &[u8], wanted: &str) -> Option<Range<usize>> {
 pub struct FormToken {
     /// The name of its field in the form. None for a `meta` and a `script`.
     pub field: Option<String>,
+    /// The name of its parameter in an address.
+    pub parameter: Option<String>,
     pub value: String,
 }
 
@@ -219,7 +183,10 @@ impl FormToken {
     pub fn of_element(element: &[u8]) -> Option<Self> {
         let text = |range| Some(unescaped(std::str::from_utf8(element.get(range)?).ok()?));
         let name = attribute_range(element, "name").filter(|_| is_tag(element, b"input"));
-        Some(Self { field: name.and_then(text), value: text(token_range(element)?)? })
+        let range = token_range(element)?;
+        let before = element.get(..range.start)?.strip_suffix(b"=").filter(|_| has_token_in_text(element));
+        let parameter = before.map(|before| String::from_utf8_lossy(name_at_end(before)).into_owned());
+        Some(Self { field: name.and_then(text), parameter, value: text(range)? })
     }
 }
 
@@ -283,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_the_value_of_a_hidden_field_or_the_content_of_a_meta_element() {
+    fn a_token_is_a_value_of_a_hidden_field_a_meta_element_or_the_address_of_a_form() {
         for (element, expected) in [
             ("<input name=t value=a>", Some("a")),
             ("<input value='a b' name=\"t\"/>", Some("a b")),
@@ -305,6 +272,11 @@ mod tests {
             ("<input value", None),
             ("<input value=", None),
             ("<meta charset=utf-8>", None),
+            ("<form action='/a?id=3&amp;review_token=0123456789abcdef'>", Some("0123456789abcdef")),
+            ("<form action=/a?_csrf=0123456789abcdef&id=3 id=f>", Some("0123456789abcdef")),
+            ("<form action='/a?CFTOKEN=0123456789abcdef&review_token=1&b_token=0123456789abcde%2F'>", None),
+            ("<form data-a='?a_token=0123456789abcdef'>", None),
+            ("<a href='?a_token=0123456789abcdef'>", None),
         ] {
             assert_eq!(token(element), expected, "{element}");
         }
@@ -334,8 +306,23 @@ mod tests {
             ("<script>csrf = cookie('csrftoken')</script>", None),
             ("<script>token = 'a'</script>", None),
             ("<b>csrf = 'a'</b>", None),
+            ("<script>post('?r=review&review_token=0123456789abcdef&id=3')</script>", Some("0123456789abcdef")),
+            ("<script>url = '?a_token=0123456789abcdef'; csrf = 'a'</script>", Some("a")),
+            ("<script>url = '?access_token=0123456789abcdef'</script>", None),
+            ("<script>a_token=functionWithALongName()</script>", None),
         ] {
             assert_eq!(token(script), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn only_a_token_of_an_address_has_a_parameter() {
+        let parameter = |element: &str| FormToken::of_element(element.as_bytes()).unwrap().parameter;
+        for html in ["<form action='?id=1&amp;my_token=@'>", "<script>post('?my_token=@')</script>"] {
+            assert_eq!(parameter(&html.replace('@', "0123456789abcdef")).as_deref(), Some("my_token"), "{html}");
+        }
+        for html in ["<input name=my_token value=@>", "<script>csrf = '@'</script>", "<meta content=@>"] {
+            assert_eq!(parameter(&html.replace('@', "0123456789abcdef")), None, "{html}");
         }
     }
 

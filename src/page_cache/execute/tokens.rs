@@ -1,16 +1,16 @@
 //! Tokens of the visitor's session in unsafe requests.
 //!
 //! A stored page has placeholders instead of tokens. `assets/holes.js` replaces them in the browser. Some requests still
-//! carry a placeholder: those of forms without JavaScript, of `form.submit()`, and of scripts that read the token when the
-//! page was loaded. For such a request, edgefront requests the page for the visitor, and replaces the placeholder with
-//! the visitor's token. The page also starts the session of a new visitor.
+//! carry a placeholder: those of forms without JavaScript, of `form.submit()`, of scripts that read the token when the
+//! page was loaded, and those with a token in their address. For such a request, edgefront requests the page for the
+//! visitor, and replaces the placeholder with the visitor's token. The page also starts the session of a new visitor.
 //!
 //! The origin trusts a request with a token. So the browser must prove that a page of this origin sent the request, as
 //! for `CSRF_COOKIE`: see [`is_from_own_page`](proxy::is_from_own_page).
 
 use bytes::Bytes;
 use futures_util::future::{Either, select};
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Uri, header, request::Parts};
 
 use super::{bypass::bypass, fill::visitor_content_for_browser, render::acquire_memory};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     config::rules::{HoleRules, HoleSource},
     page_cache::{
         cache_status::CacheStatus,
-        form_body::FormBody,
+        form_body::{FormBody, PlaceholderField},
         placeholder::{FormToken, Placeholder},
         policy::Reason,
         visitor_content::{NotFilled, VisitorContent, key_in_form},
@@ -49,7 +49,7 @@ pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
     };
     let rules = &app.config.page.holes;
     let mut cookies = Vec::new();
-    if let Some(page) = first_page(&head.headers, &body, rules)
+    if let Some(page) = first_page(&head, &body, rules)
         && let Some(uri) = with_path(&head.uri, &page)
     {
         let found = Box::pin(visitor_content_for_browser(app, &uri, &head.headers));
@@ -59,7 +59,7 @@ pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
         };
         match found {
             Ok((content, page_cookies)) => {
-                VisitorTokens { rules, page, content }.replace_in(&mut head.headers, &mut body);
+                VisitorTokens { rules, page, content }.replace_in(&mut head, &mut body);
                 for line in &page_cookies {
                     proxy::apply_set_cookie(&mut head.headers, line);
                 }
@@ -106,11 +106,11 @@ async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Optio
 }
 
 /// Path and query of the page whose placeholder a request carries.
-fn first_page(headers: &HeaderMap, body: &Body, rules: &HoleRules) -> Option<String> {
-    let fields = form_of(headers, body).map(|form| form.fields()).unwrap_or_default();
-    let in_body = fields.into_iter().map(|field| field.placeholder);
-    let in_headers = headers.values().filter_map(|value| Placeholder::decode(value.as_bytes()));
-    Some(in_body.chain(in_headers).find(|placeholder| is_token(rules, placeholder))?.page)
+fn first_page(head: &Parts, body: &Body, rules: &HoleRules) -> Option<String> {
+    let forms = form_of(&head.headers, body).into_iter().chain(query_of(&head.uri));
+    let in_forms = forms.flat_map(|form| form.fields()).map(|field| field.placeholder);
+    let in_headers = head.headers.values().filter_map(|value| Placeholder::decode(value.as_bytes()));
+    Some(in_forms.chain(in_headers).find(|placeholder| is_token(rules, placeholder))?.page)
 }
 
 /// Returns whether a rule names the element of a placeholder.
@@ -119,9 +119,16 @@ fn is_token(rules: &HoleRules, Placeholder { page, selector, .. }: &Placeholder)
     rules.of_path(path).any(|rule| rule.source == HoleSource::Token && rule.selector == *selector)
 }
 
+fn query_of(uri: &Uri) -> Option<FormBody<'_>> {
+    uri.query().map(|query| FormBody::of_query(query.as_bytes()))
+}
+
 fn form_of<'a>(headers: &HeaderMap, body: &'a Body) -> Option<FormBody<'a>> {
     if let Body::Bytes(text) = body { FormBody::new(headers, text) } else { None }
 }
+
+/// Returns whether a field may get a token.
+type IsFor = fn(&FormBody<'_>, &PlaceholderField<'_>, &FormToken) -> bool;
 
 /// The tokens of a page, as a visitor gets it.
 struct VisitorTokens<'a> {
@@ -132,12 +139,24 @@ struct VisitorTokens<'a> {
 }
 
 impl VisitorTokens<'_> {
-    fn replace_in(&self, headers: &mut HeaderMap, body: &mut Body) {
-        if let Some(replaced) = form_of(headers, body).and_then(|form| self.replaced(&form)) {
+    fn replace_in(&self, head: &mut Parts, body: &mut Body) {
+        let is_for_field = |form: &FormBody<'_>, field: &PlaceholderField<'_>, token: &FormToken| {
+            form.is_for_token(field, token.field.as_deref())
+        };
+        let replaced = form_of(&head.headers, body).and_then(|form| self.replaced(&form, is_for_field));
+        if let Some(replaced) = replaced {
             *body = Body::Bytes(replaced.into());
-            headers.remove(header::CONTENT_LENGTH);
+            head.headers.remove(header::CONTENT_LENGTH);
         }
-        for value in headers.values_mut() {
+        // A link could write a placeholder into the address of a page, whose form may be sent to the same address.
+        let is_own = |_: &FormBody<'_>, field: &PlaceholderField<'_>, token: &FormToken| {
+            token.parameter.as_deref() == Some(field.name)
+        };
+        let replaced = query_of(&head.uri).and_then(|query| String::from_utf8(self.replaced(&query, is_own)?).ok());
+        if let Some(uri) = replaced.and_then(|query| with_path(&head.uri, &format!("{}?{query}", head.uri.path()))) {
+            head.uri = uri;
+        }
+        for value in head.headers.values_mut() {
             let token = Placeholder::decode(value.as_bytes()).and_then(|placeholder| self.of(&placeholder));
             if let Some(Ok(token)) = token.map(|token| HeaderValue::try_from(token.value)) {
                 *value = token;
@@ -145,13 +164,13 @@ impl VisitorTokens<'_> {
         }
     }
 
-    /// The body with tokens in place of its placeholders. None if no field gets a token.
-    fn replaced(&self, form: &FormBody<'_>) -> Option<Vec<u8>> {
+    /// The text with tokens in place of its placeholders. None if no field gets a token.
+    fn replaced(&self, form: &FormBody<'_>, is_for: IsFor) -> Option<Vec<u8>> {
         let mut result = Vec::new();
         let mut end = 0;
         for field in form.fields() {
             let token = self.of(&field.placeholder);
-            if let Some(token) = token.filter(|token| form.is_for_token(&field, token.field.as_deref())) {
+            if let Some(token) = token.filter(|token| is_for(form, &field, token)) {
                 result.extend_from_slice(form.text().get(end..field.range.start)?);
                 result.extend_from_slice(form.encode(&token.value).as_bytes());
                 end = field.range.end;

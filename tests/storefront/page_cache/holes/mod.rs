@@ -1,5 +1,6 @@
 //! Holes: a shared page with one visitor's own parts, in front of an origin that does not know edgefront.
 
+mod address;
 mod facts;
 mod itself;
 mod late;
