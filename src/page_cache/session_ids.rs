@@ -1,5 +1,5 @@
 //! Ids of sessions in pages. Some shops write the id of a new session into links and forms, for visitors without cookies: Java
-//! (`;jsessionid=…`), and PHP with `session.use_trans_sid`. Some APIs send it in a header: Vendure (`vendure-auth-token`) and
+//! (`;jsessionid=…`), PHP with `session.use_trans_sid`, and `ColdFusion` (`CFTOKEN=…`, often 8 digits). Some APIs send it in a header: Vendure (`vendure-auth-token`) and
 //! `WooCommerce` (`Cart-Token`). All visitors of such a page would continue one session, so the page is not stored.
 
 use http::{HeaderMap, HeaderValue, header};
@@ -10,7 +10,7 @@ use super::{policy::validation::is_token, stored_page::StoredPage};
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
 /// The names of sessions in addresses. An id follows: scripts may have the name alone.
-const NAMES: [&str; 2] = [";jsessionid=", "PHPSESSID="];
+const NAMES: [&str; 3] = [";jsessionid=", "PHPSESSID=", "CFTOKEN="];
 /// Least length of an id after its name, bytes.
 const MIN_ID: usize = 8;
 
@@ -114,6 +114,7 @@ mod tests {
         for (text, expected) in [
             ("<a href='/cart;jsessionid=0A1B2C3D4E'>", true),
             ("<a href='/cart;jsessionid=0A1B2C3D", true),
+            ("<a href='/cart.cfm?CFID=541969&amp;CFTOKEN=23563561'>", true),
             ("url.indexOf(';jsessionid='); let name = ''", false),
             ("/cart;jsessionid=${id_of_it}", false),
             (";jsessionid=", false),
