@@ -9,7 +9,7 @@ use edgefront::{
 };
 use serde::Serialize;
 
-use super::{cookies, login, negotiation, parameters};
+use super::{cookies, kinds, login, negotiation, parameters};
 
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,7 +66,7 @@ pub struct Refused<'a> {
     pub is_claimed: bool,
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
-    /// The shop's cookie whose value a form repeats.
+    /// The cookie of Django's protection.
     pub csrf_cookie: Option<&'a str>,
     /// See [`cookies::common`].
     pub common_cookies: &'a [(String, String)],
@@ -75,10 +75,6 @@ pub struct Refused<'a> {
     pub bytes: usize,
     pub config: &'a PageConfig,
 }
-
-/// The end of the name of Django's CSRF cookie; applications add a prefix. Its value is masked in forms. Other cookies with a
-/// masked value, such as Laravel's XSRF-TOKEN, belong to a session.
-pub const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
 /// The risk of `CSRF_COOKIE`.
 pub const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
@@ -91,6 +87,9 @@ pub const DROP_RISK: &str = "a visitor gets this cookie only with the first page
 pub const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
     appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
+/// The risk of `ITEM_ROUTES` for pages that are stored without it.
+pub const STORED_ITEM_RISK: &str = "each view counts in the ranking, which costs Redis commands. A page at these paths for which the shop \
+    states nothing is stored, too.";
 const SHARED_RISK: &str = "visitors without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, \
     and the same page in every country.";
 const FORBIDDEN_RISK: &str = "the shop forbids caches to store these pages, and edgefront then stores them. Visitors \
@@ -103,7 +102,7 @@ const LISTED_RISK: &str =
 pub const WRITE_RISK: &str =
     "a write that changes the page for everybody, such as a review, shows there after PAGE_TTL.";
 /// The risk of `HOLES` with the source `token`.
-pub const TOKEN_RISK: &str = "a token outside of hidden fields, meta elements and scripts needs JavaScript. Try each form and \
+pub const TOKEN_RISK: &str = "a token outside of hidden fields, meta elements, scripts and addresses needs JavaScript. Try each form and \
     button as a new visitor: see docs/holes.md#tokens-of-a-session.";
 /// The risk of `COOKIES_HOLES`.
 pub const HOLE_COOKIE_RISK: &str = "none beyond that of HOLES: pages without holes come from the shop.";
@@ -182,8 +181,7 @@ pub fn names(rules: &[Rule]) -> String {
     rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect::<Vec<_>>().join(" and ")
 }
 
-/// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such
-/// as its reviews, would count as a view of the item. The number of a list's page names nothing.
+/// A rule that makes pages of a silent shop items.
 fn name_items(page: &Refused) -> Advice {
     if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
         return Advice::Personal(text, rule);
@@ -191,10 +189,7 @@ fn name_items(page: &Refused) -> Advice {
     if let Some(rule) = item_parameter(page) {
         return Advice::Rules(std::iter::once(rule).chain(kept_parameters(page).unwrap_or_default()).collect());
     }
-    let path = page.kind.trim_end_matches('/');
-    let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
-    if page.may_be_item && before.is_some_and(|before| !before.ends_with("/page") && !before.contains('?')) {
-        let value = page.kind.replace('*', "{item}");
+    if let Some(value) = kinds::item_route(page.kind).filter(|_| page.may_be_item) {
         return Advice::Rules(vec![Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK }]);
     }
     share_path(
@@ -262,9 +257,10 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
 }
 
-/// Returns whether a path names pages of one visitor in nearly every shop, or a login.
+/// Returns whether a path names pages of one visitor in nearly every shop, or a login. Paths such as `/Cart` of ASP.NET count, too.
 pub fn has_personal_name(path: &str) -> bool {
-    login::is_login(path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment))
+    let is_personal = |segment: &str| PERSONAL_SEGMENTS.iter().any(|own| own.eq_ignore_ascii_case(segment));
+    login::is_login(path) || path.split('/').any(is_personal)
 }
 
 /// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page, also of
@@ -296,7 +292,7 @@ mod tests {
             path: "/books/1/",
             is_claimed: false,
             set_cookies: &set_cookies,
-            csrf_cookie: Some("shop_csrf"),
+            csrf_cookie: Some("csrftoken"),
             common_cookies: &[("cart".to_owned(), "e30.x".to_owned()), ("empty".to_owned(), String::new())],
             renders: Renders::Equal,
             bytes: 0,
@@ -319,8 +315,8 @@ mod tests {
         ];
         assert_eq!(dropped, expected);
         let double_submit = rules(Reason::SetCookie, "/books/{item}/", &["shop_csrf"]).unwrap();
-        assert_eq!(double_submit, ["CSRF_COOKIE shop_csrf"]);
-        assert!(rules(Reason::SetCookie, "/*/", &["shop_csrf"]).is_ok(), "it has no path");
+        assert_eq!(double_submit, ["COOKIES_DROPPED shop_csrf@/books/*/", "COOKIES_IGNORED shop_csrf"]);
+        assert!(rules(Reason::SetCookie, "/*/", &["csrftoken"]).is_ok(), "it has no path");
         let common = rules(Reason::SetCookie, "/books/{item}/", &["cart", "empty", "XSRF-TOKEN"]).unwrap();
         let expected = [
             "COOKIES_DROPPED cart@/books/*/",
@@ -364,6 +360,7 @@ mod tests {
         let path = |kind: &str, renders| keep_personal(kind, renders).map(|(_, rule)| rule.value);
         for (kind, renders, expected) in [
             ("/cart", Equal, Some("/cart")),
+            ("/Identity/Account/Login", Equal, Some("/Identity/Account/Login")),
             ("/account/*?page", EqualWithCsrfCookie, Some("/account/*")),
             ("/about", Different, Some("/about")),
             ("/about?id", Different, None),

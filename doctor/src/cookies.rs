@@ -4,7 +4,7 @@ use edgefront::{config::rules::CookieRules, proxy::is_deletion};
 use http::{HeaderMap, header};
 
 use super::{
-    advice::{Advice, CSRF_RISK, DJANGO_CSRF_COOKIE, DROP_RISK, PERSONAL_RISK, Refused, Rule, path_pattern},
+    advice::{Advice, CSRF_RISK, DROP_RISK, PERSONAL_RISK, Refused, Rule, path_pattern},
     chance::looks_same,
     examine::Examined,
     negotiation::is_language,
@@ -66,8 +66,7 @@ pub fn drop(page: &Refused) -> Advice {
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
     let mut proposed = Vec::new();
     for name in kept {
-        let is_double_submit = name.ends_with(DJANGO_CSRF_COOKIE) || page.csrf_cookie == Some(name);
-        if is_double_submit && rules.csrf.is_none() {
+        if page.csrf_cookie == Some(name) && rules.csrf.is_none() {
             proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
             continue;
         }

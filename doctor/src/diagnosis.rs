@@ -23,7 +23,6 @@ use super::{
     settings::Settings,
     shop::Shop,
     siblings::{self, PagesOfKind, Site},
-    trial,
     visitor::{self, Visitor, Visitors},
 };
 
@@ -59,8 +58,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let choices = settings.config()?.page.urls.choices;
     sample.pages.retain(|url| !choices.contains(url.path(), url.query()));
     let app = render::edgefront(&settings, &shop)?;
-    let mut examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
-    trial::forget_bound_tokens(&mut examined, &settings, &shop, &visitors).await?;
+    let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
     let has_item =
         |routes: &ItemRoutes| examined.iter().any(|page| routes.item(page.url.path(), page.url.query()).is_some());
     let settings = settings.with_default_items(has_item);
@@ -219,6 +217,7 @@ impl Diagnosis {
         for (report, of_kind) in &mut kinds {
             if of_kind.dangers.is_empty() && report.hit_ratio_with_rules > 0.0 {
                 self.settings = self.find_holes(report, &of_kind.pages, given).await?;
+                self.settings = self.add_item_route(report, of_kind)?;
             }
             self.settings = self.add_write_rules(report, &of_kind.pages);
             dangers.append(&mut of_kind.dangers);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use edgefront::page_cache::token_range;
 use serde::Serialize;
 
 use super::{
@@ -30,6 +31,8 @@ pub enum DifferenceKind {
     HiddenToken,
     /// A number that must be used once: of a content security policy, or of `WordPress`.
     Nonce,
+    /// A token in the address of a form, such as `review_token` of `OpenCart`.
+    AddressToken,
     /// The value of a visitor's cookie.
     CookieValue,
     /// The address of a link or form, such as one with the id of a session.
@@ -67,7 +70,7 @@ pub struct Difference {
 impl DifferenceKind {
     /// Returns whether a hole with the source `token` can cover the difference.
     pub const fn is_token(self) -> bool {
-        matches!(self, Self::CsrfToken | Self::HiddenToken)
+        matches!(self, Self::CsrfToken | Self::HiddenToken | Self::AddressToken)
     }
 
     pub const fn as_str(self) -> &'static str {
@@ -75,6 +78,7 @@ impl DifferenceKind {
             Self::CsrfToken => "CSRF token",
             Self::HiddenToken => "token in a hidden field",
             Self::Nonce => "nonce",
+            Self::AddressToken => "token in the address of a form",
             Self::CookieValue => "value of a cookie",
             Self::Address => "address of a link",
             Self::VisibleText => "visible text",
@@ -187,7 +191,13 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
     if near.contains("nonce") {
         DifferenceKind::Nonce
     } else if is_address(before) {
-        if has_value { DifferenceKind::CookieValue } else { DifferenceKind::Address }
+        if has_value {
+            DifferenceKind::CookieValue
+        } else if is_address_token(one, other) {
+            DifferenceKind::AddressToken
+        } else {
+            DifferenceKind::Address
+        }
     } else if is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all)) {
         // Also if a cookie has the same value, as in a double-submit protection.
         DifferenceKind::CsrfToken
@@ -207,6 +217,15 @@ fn is_address(text: &str) -> bool {
     let names = (tag.split(' ').next(), tag.rsplit(' ').next());
     let is_link = matches!(names, (Some("a" | "area"), Some("href")) | (Some("form"), Some("action")));
     is_link && !value.contains(['"', '#'])
+}
+
+/// Returns whether two start tags of a form differ in a token of their addresses only. The id of a session is no token for edgefront.
+fn is_address_token(one: &str, other: &str) -> bool {
+    let without = |tag: &str| {
+        let Range { start, end } = token_range(tag.as_bytes()).filter(|_| tag.starts_with("<form "))?;
+        Some([tag.get(..start)?, tag.get(end..)?].map(str::to_owned))
+    };
+    without(one).is_some_and(|of_one| without(other) == Some(of_one))
 }
 
 /// Returns whether a text, in lower case, contains the name of a CSRF token.
@@ -270,7 +289,7 @@ mod tests {
 
     #[test]
     fn each_difference_is_named() {
-        use DifferenceKind::{Address, Content, CookieValue, CsrfToken, HiddenToken, Nonce, VisibleText};
+        use DifferenceKind::{Address, AddressToken, Content, CookieValue, CsrfToken, HiddenToken, Nonce, VisibleText};
         for (one, other, expected) in [
             ("<p>a</p>", "<p>a</p>", &[][..]),
             ("<b>Hello Ann</b>", "<b>Hello Ben</b>", &[VisibleText]),
@@ -295,6 +314,21 @@ mod tests {
             (
                 "<form action=/a;id=1><input name=csrf value=1></form>",
                 "<form action=/a;id=2><input name=csrf value=2></form>",
+                &[Address],
+            ),
+            (
+                "<form method=post action='/a?id=1&amp;my_token=b1946ac92492d234'>",
+                "<form method=post action='/a?id=1&amp;my_token=591785b794601e21'>",
+                &[AddressToken],
+            ),
+            (
+                "<form method=post action='/a?my_token=b1946ac92492d234&sid=1'>",
+                "<form method=post action='/a?my_token=591785b794601e21&sid=2'>",
+                &[Address],
+            ),
+            (
+                "<form method=post action='/a?CFTOKEN=b1946ac92492d234'>",
+                "<form method=post action='/a?CFTOKEN=591785b794601e21'>",
                 &[Address],
             ),
             ("<a href=/mail#1>", "<a href=/mail#2>", &[Content]),

@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, ops::Range};
 
+use edgefront::page_cache::token_range;
+
 use super::{
     difference::{self, Difference},
     pieces::Pieces,
@@ -33,7 +35,7 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
         let count = counts.0.get(selector);
         count == counts.1.get(selector) && count.is_some_and(|count| *count <= MAX_MATCHES)
     };
-    let mut chosen: Vec<(Range<usize>, String)> = Vec::new();
+    let (mut chosen, mut uncovered): (Vec<(Range<usize>, String)>, _) = (Vec::new(), Vec::new());
     for (at, at_other) in one.changes_to(other) {
         if one.is_changing(at.clone()) && other.is_changing(at_other.clone()) {
             continue;
@@ -44,7 +46,13 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
             let selector = element.selectors.iter().find(|selector| is_in_both(selector))?;
             Some((element.range.clone(), selector.clone()))
         });
-        chosen.push(named.ok_or_else(|| not_covered((one, at), (other, at_other)))?);
+        match named {
+            Some(named) => chosen.push(named),
+            None => uncovered.push((at, at_other)),
+        }
+    }
+    if !uncovered.is_empty() {
+        return Err(not_covered(one, other, &uncovered));
     }
     let is_inside = |inner: &Range<usize>, outer: &Range<usize>| outer.start < inner.start && inner.end <= outer.end;
     let all = chosen.clone();
@@ -65,15 +73,33 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
     if covered * 2 <= tags(one.texts()) { Ok(selectors) } else { Err("more than half of the page differs".to_owned()) }
 }
 
-/// The cause if no element covers a change.
-fn not_covered(one: (&Pieces, Range<usize>), other: (&Pieces, Range<usize>)) -> String {
-    let found = difference::of_change(one, other, &[]);
+/// The cause if no element covers these changes, and the remedies.
+fn not_covered(one: &Pieces, other: &Pieces, changes: &[(Range<usize>, Range<usize>)]) -> String {
     let quoted = |text: &str| if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
+    let first =
+        changes.first().map(|(at, at_other)| difference::of_change((one, at.clone()), (other, at_other.clone()), &[]));
+    let (first, second) = first.map(|found| (quoted(&found.one), quoted(&found.other))).unwrap_or_default();
+    let mut remedies: Vec<_> = changes.iter().map(|(at, at_other)| remedy((one, at), (other, at_other))).collect();
+    remedies.sort_unstable();
+    remedies.dedup();
     format!(
-        "the difference between {} and {} is in no element that HOLES can name",
-        quoted(&found.one),
-        quoted(&found.other)
+        "the difference between {first} and {second} is in no element that HOLES can name. To cover all differences, let the shop {}",
+        remedies.join(", and ")
     )
+}
+
+/// The change of the shop that lets an element cover a change.
+fn remedy((one, at): (&Pieces, &Range<usize>), (other, at_other): (&Pieces, &Range<usize>)) -> &'static str {
+    let pieces = |pieces: &Pieces, at: &Range<usize>| pieces.texts().get(at.clone()).unwrap_or_default().to_vec();
+    let changed = [pieces(one, at), pieces(other, at_other)].concat();
+    let is_root = |piece: &String| ["html", "body"].iter().any(|name| tag_name(piece) == Some(name));
+    if changed.iter().any(is_root) {
+        "send the same attributes of html and body to all visitors"
+    } else if one.has_script(at.clone()) || other.has_script(at_other.clone()) {
+        "send the same scripts to all visitors, and request the account's data with a script"
+    } else {
+        "put each personal part into an element with an id that the pages of all visitors have"
+    }
 }
 
 /// An element that a selector can name.
@@ -120,7 +146,7 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
     counts
 }
 
-/// Selectors of the elements with a token: fields, `meta` elements and scripts. None if something else differs between `one` and
+/// Selectors of the elements with a token: fields, `meta` elements, scripts, and forms with one in their address. None if something else differs between `one` and
 /// `other`, too, except for `noise`.
 pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<String>> {
     let mut found = Vec::new();
@@ -141,13 +167,19 @@ pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<
     Some(found)
 }
 
-/// The selector of a field or a `meta` element by its name, or of the page's own scripts.
+/// The selector of a field or a `meta` element by its name, of a form by the parameter of its address, or of the page's own scripts.
 fn token(pieces: &[String], at: usize) -> Option<String> {
     let piece = pieces.get(at)?;
     if !piece.starts_with('<') {
         let tag = pieces.get(..at)?.iter().rfind(|piece| piece.starts_with('<'))?;
         let is_inline = tag_name(tag) == Some("script") && attribute(&start_tags(tag).next()?, "src").is_none();
         return is_inline.then(|| "script:not([src])".to_owned());
+    }
+    if tag_name(piece) == Some("form") {
+        let before = piece.get(..token_range(piece.as_bytes())?.start)?;
+        let parameter = before.rsplit(['?', '&', ';']).next()?;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte);
+        return parameter.bytes().all(is_plain).then(|| format!("form[action*='{parameter}']"));
     }
     let tag = tag_name(piece).filter(|name| ["input", "meta"].contains(name))?;
     named(tag, &attribute(&start_tags(piece).next()?, "name")?)
@@ -215,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_fields_meta_elements_and_scripts() {
+    fn tokens_are_fields_meta_elements_scripts_and_addresses_of_forms() {
         let pieces = |html: &str| Pieces::of(html, CsrfTokens::Personal);
         let form = |token| {
             format!("<meta name=csrf-token content={token}><b>a</b><input type=hidden name='f[_token]' value={token}>")
@@ -225,6 +257,9 @@ mod tests {
         let script = |token| format!("<script>var shop = {{debug: 0, csrf_token: '{token}', user: 4}}</script>");
         let selectors = tokens(&pieces(&script("1")), &pieces(&script("2")), &[]);
         assert_eq!(selectors.unwrap(), ["script:not([src])"]);
+        let form = |token| format!("<form action='/a?id=1&amp;my_token=0123456789abcde{token}'>");
+        let selectors = tokens(&pieces(&form("1")), &pieces(&form("2")), &[]);
+        assert_eq!(selectors.unwrap(), ["form[action*='my_token=']"]);
         for (one, other) in [("<b>1</b>", "<b>2</b>"), ("<input value=1>", "<input value=2>"), ("<i>", "<b>")] {
             assert_eq!(tokens(&pieces(one), &pieces(other), &[]), None, "{one}");
         }

@@ -105,6 +105,14 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
     patterns.into_iter().zip(shapes).map(with_parameters).collect()
 }
 
+/// The pattern in `ITEM_ROUTES` for the pages of a kind. Only the last segment can name the item: a page below an item, such as its
+/// reviews, would count as a view of the item. The number of a list's page names nothing.
+pub fn item_route(kind: &str) -> Option<String> {
+    let before = kind.trim_end_matches('/').strip_suffix("/*")?;
+    let is_list = before.is_empty() || before.contains(['*', '?']) || before.ends_with("/page");
+    (!is_list).then(|| kind.replace('*', "{item}"))
+}
+
 /// Returns whether a pattern is the top of the site or of a language: empty, or `/en`.
 pub fn is_top(pattern: &str) -> bool {
     pattern.is_empty() || pattern.strip_prefix('/').is_some_and(is_locale_segment)

@@ -185,10 +185,12 @@ fn targets(html: &str, page: &Url) -> Vec<Url> {
     links
 }
 
-/// The address without the id of a session: a parameter that Java or PHP adds for visitors without cookies, or one with the value of
+/// The address without the id of a session: a parameter that Java, PHP or `ColdFusion` adds for visitors without cookies, or one with the value of
 /// a cookie.
 pub fn without_session(url: Url, cookies: &[&str]) -> Url {
-    Url::parse(&session_ids::without(url.as_str(), |_, value| cookies.contains(&value))).unwrap_or(url)
+    // ColdFusion adds two parameters. The Worker knows the one with the secret.
+    let is_id = |name: &str, value: &str| name.eq_ignore_ascii_case("cfid") || cookies.contains(&value);
+    Url::parse(&session_ids::without(url.as_str(), is_id)).unwrap_or(url)
 }
 
 /// The address without its fragment, if it is a page of the same site that may be requested.

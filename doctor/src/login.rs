@@ -14,8 +14,8 @@ const NEW_SESSIONS: [&str; 2] = ["/session/new", "/sessions/new"];
 
 /// Returns whether visitors sign in or register at the pages of a kind.
 pub fn is_login(kind: &str) -> bool {
-    let path = kind.split('?').next().unwrap_or_default();
-    is_new_session(path) || path.split('/').any(|segment| SEGMENTS.contains(&segment))
+    let path = kind.split('?').next().unwrap_or_default().to_ascii_lowercase();
+    is_new_session(&path) || path.split('/').any(|segment| SEGMENTS.contains(&segment))
 }
 
 fn is_new_session(path: &str) -> bool {

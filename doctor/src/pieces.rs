@@ -110,6 +110,11 @@ impl Pieces {
         pieces.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
+    /// Returns whether a range has a text of a script, or of a style sheet.
+    pub fn has_script(&self, range: Range<usize>) -> bool {
+        self.kinds.get(range).is_some_and(|kinds| kinds.contains(&PieceKind::Script))
+    }
+
     /// Returns whether the page has scripts.
     pub fn has_scripts(&self) -> bool {
         self.texts.iter().any(|piece| piece.starts_with("<script"))

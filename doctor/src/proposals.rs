@@ -1,6 +1,6 @@
 //! The rules that the doctor proposes for a kind of pages: those that store the pages, their holes, and their writes.
 
-use edgefront::page_cache::Reason;
+use edgefront::page_cache::{PageKey, Reason};
 use url::Url;
 use xtask::failure::Failure;
 
@@ -10,7 +10,7 @@ use super::{
     diagnosis::Diagnosis,
     examine::Examined,
     hole_trial::{HoleOutcome, HoleTrial},
-    login,
+    kinds, login,
     render::NotStored,
     report::{KindReport, average},
     settings::Settings,
@@ -117,6 +117,31 @@ impl Diagnosis {
         report.remedy.get_or_insert_with(|| TRIED.to_owned());
         report.rules.extend(holes.rules);
         Ok(holes.settings)
+    }
+
+    /// A rule for items at the paths of a kind that is stored without one, so that a purge can name an item. Returns the settings with it.
+    ///
+    /// No visitor gets more shared pages, except those at these paths for which the shop states nothing.
+    pub(super) fn add_item_route(&self, report: &mut KindReport, of_kind: &PagesOfKind) -> Result<Settings, Failure> {
+        let urls = self.settings.config()?.page.urls;
+        let route =
+            kinds::item_route(&report.kind).filter(|_| !of_kind.is_joined && report.hit_ratio_with_rules >= 1.0);
+        let Some(value) = route else { return Ok(self.settings.clone()) };
+        let rule = Rule { variable: "ITEM_ROUTES", value, risk: advice::STORED_ITEM_RISK };
+        let settings = self.settings.with_rules([&rule]);
+        let with_rule = settings.config()?.page.urls;
+        let is_item =
+            |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.item().is_some());
+        let is_new = |page: &Examined| is_item(page, &with_rule) && !is_item(page, &urls);
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.examined.iter().enumerate().partition(|(index, _)| of_kind.pages.contains(index));
+        let is_safe = own.iter().all(|(_, page)| is_new(page)) && !others.iter().any(|(_, page)| is_new(page));
+        if !is_safe {
+            return Ok(self.settings.clone());
+        }
+        report.remedy.get_or_insert_with(|| "for purges of an item:".to_owned());
+        report.rules.push(rule);
+        Ok(settings)
     }
 
     /// Rules for writes that change only what their visitor sees: forms that a shared page sends to itself or to the cart, and

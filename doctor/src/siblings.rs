@@ -122,8 +122,9 @@ impl Site<'_> {
     /// See [`PagesOfKind::other_tokens`]. None if no selector can name one of them. Without cookies to drop, no page with the token
     /// of a session is stored. Django's cookie is never dropped for a path.
     fn other_tokens(&self, pages: &[&Examined]) -> Option<Vec<String>> {
-        let mut cookies = pages.iter().flat_map(|page| &page.set_cookies);
-        if cookies.all(|name| name.ends_with(advice::DJANGO_CSRF_COOKIE)) {
+        let sets_others =
+            |page: &&Examined| page.set_cookies.iter().any(|name| page.csrf_cookie.as_ref() != Some(name));
+        if !pages.iter().any(sets_others) {
             return Some(Vec::new());
         }
         let tokens =

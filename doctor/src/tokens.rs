@@ -19,19 +19,23 @@ pub enum CsrfTokens {
     Personal,
 }
 
-/// The cookie of a double-submit protection: the page sets it, and a hidden field of a form repeats its value.
+/// The end of the name of Django's CSRF cookie; applications add a prefix.
+const DJANGO_COOKIE: &str = "csrftoken";
+
+/// The cookie of Django's double-submit protection, if the page sets it. Django accepts any value of this form, so edgefront may give all
+/// visitors the same one.
 ///
-/// Its name must say that it is a CSRF cookie. Some shops repeat the session's id in their forms, and with the session's
-/// cookie in `CSRF_COOKIE` all visitors would share one session.
-pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
-    let hidden = hidden_values(html);
-    let is_repeated = |line: &&HeaderValue| {
+/// Other frameworks sign the value, or bind it to a session, and refuse each form with another value. No GET request shows that. Their
+/// forms repeat the value under another name, and Litestar uses the same name for its cookie.
+pub fn django_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
+    let of_others = hidden_values(html);
+    let is_django = |line: &&HeaderValue| {
         let pair = line.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
-        let value = pair.split_once('=').map_or("", |(_, value)| value.trim().trim_matches('"'));
-        !value.is_empty() && hidden.iter().any(|hidden| hidden == value)
+        let value = pair.split_once('=').map_or("", |(_, value)| value.trim());
+        let is_secret = [32, 64].contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        is_secret && cookie_name(line).ends_with(DJANGO_COOKIE) && !of_others.iter().any(|hidden| hidden == value)
     };
-    let is_csrf = |name: &String| ["csrf", "xsrf"].iter().any(|part| name.to_ascii_lowercase().contains(part));
-    headers.get_all(header::SET_COOKIE).iter().filter(is_repeated).map(cookie_name).find(is_csrf)
+    headers.get_all(header::SET_COOKIE).iter().find(is_django).map(cookie_name)
 }
 
 /// The start tags of a page, or of one piece of it.
@@ -52,10 +56,12 @@ pub fn post_actions(html: &str) -> Vec<String> {
     start_tags(html).filter(is_post).map(|tag| attribute(&tag, "action").unwrap_or_default()).collect()
 }
 
-/// The values of the hidden form fields.
+/// The values of the hidden form fields, except that of Django's token.
 fn hidden_values(html: &str) -> Vec<String> {
     let is_hidden = |tag: &StartTag<()>| {
-        **tag.name == *b"input" && attribute(tag, "type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
+        let is_django = attribute(tag, "name").is_some_and(|name| name.as_bytes() == DJANGO_TOKEN);
+        let is_hidden = attribute(tag, "type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"));
+        **tag.name == *b"input" && is_hidden && !is_django
     };
     start_tags(html).filter(is_hidden).filter_map(|tag| attribute(&tag, "value")).collect()
 }
@@ -155,16 +161,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_csrf_cookie_is_one_whose_value_a_form_repeats() {
-        let form = "<form><INPUT TYPE=hidden name=t value='a&amp;b'><input name=q value=visible></form>";
-        let cookie = |line: &'static str| {
-            let headers = HeaderMap::from_iter([(header::SET_COOKIE, HeaderValue::from_static(line))]);
-            double_submit_cookie(&headers, form)
+    fn the_cookie_of_django_has_a_plain_secret_that_no_other_form_repeats() {
+        let secret = "0a".repeat(16);
+        let cookie = |line: &str, field: &str| {
+            let headers = HeaderMap::from_iter([(header::SET_COOKIE, line.parse().unwrap())]);
+            django_cookie(&headers, &format!("<form><INPUT TYPE=hidden name={field} value='{secret}'></form>"))
         };
-        assert_eq!(cookie("shop_csrf=a&b; Path=/").as_deref(), Some("shop_csrf"));
-        assert_eq!(cookie("XSRF-TOKEN=\"a&b\"").as_deref(), Some("XSRF-TOKEN"));
-        for other in ["shop_csrf=other", "shop_csrf=", "shop_csrf=visible", "session=a&b"] {
-            assert_eq!(cookie(other), None, "{other}");
+        for (line, field, expected) in [
+            (format!("csrftoken={secret}; Path=/"), "csrfmiddlewaretoken", Some("csrftoken")),
+            (format!("shop_csrftoken={secret}{secret}"), "q", Some("shop_csrftoken")),
+            (format!("csrftoken={secret}"), "_csrf_token", None),
+            (format!("csrftoken={secret}.{secret}"), "q", None),
+            (format!("csrftoken={}", secret.repeat(4)), "q", None),
+            (format!("csrf_token={secret}"), "q", None),
+        ] {
+            assert_eq!(cookie(&line, field).as_deref(), expected, "{line} {field}");
         }
     }
 

@@ -3,12 +3,16 @@
 
 use std::rc::Rc;
 
-use edgefront::{App, config::rules::CookieKind, page_cache::PageKey};
+use edgefront::{
+    App,
+    config::rules::CookieKind,
+    page_cache::{PageKey, Reason},
+};
 
 use super::{
     advice::{self, Advice, Refused, Renders, Rule, advise},
     cookies,
-    difference::{Difference, DifferenceKind},
+    difference::Difference,
     elements,
     examine::{Examined, Examiner},
     pieces::Pieces,
@@ -78,6 +82,19 @@ impl Trial<'_> {
                         return self.with_other_tokens(outcome, kind, page).await;
                     };
                     renders = self.renders(&app, page, key).await;
+                    // The token is the value of a dropped cookie.
+                    let is_token = reason == Reason::Personal && renders == Renders::DifferentTokens;
+                    let has_holes = rules.iter().any(|rule: &Rule| rule.variable == "HOLES");
+                    let holes = if is_token && !has_holes {
+                        self.token_holes(&settings, (kind, page)).await?
+                    } else {
+                        Vec::new()
+                    };
+                    if !holes.is_empty() {
+                        settings = settings.with_rules(&holes);
+                        rules.extend(holes);
+                        continue;
+                    }
                     (reason, set_cookies(&first.headers), first.body.len())
                 }
             };
@@ -146,10 +163,8 @@ impl Trial<'_> {
         if !are_tokens || differences.is_empty() || *at != page.url.as_str() {
             return Ok(outcome);
         }
-        let selectors = self.token_selectors(settings, page).await?;
-        let Some(pattern) = advice::path_pattern(kind).filter(|_| !selectors.is_empty()) else { return Ok(outcome) };
-        let holes = selectors.iter().map(|selector| format!("{pattern} {selector} <- token"));
-        let mut more: Vec<_> = holes.map(|value| Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK }).collect();
+        let mut more = self.token_holes(settings, (kind, page)).await?;
+        let Some(pattern) = advice::path_pattern(kind).filter(|_| !more.is_empty()) else { return Ok(outcome) };
         let mut settings = settings.clone();
         for rule in rules {
             if rule.variable != "CSRF_COOKIE" {
@@ -192,15 +207,18 @@ impl Trial<'_> {
         self.check_sharing(rules, settings, page).await
     }
 
-    /// The selectors of the tokens by which two renders differ. Empty if something else differs, too.
-    async fn token_selectors(&self, settings: &Settings, page: &Examined) -> Result<Vec<String>, Failure> {
+    /// The rules for the tokens by which two renders differ. None if something else differs, too.
+    async fn token_holes(&self, settings: &Settings, (kind, page): (&str, &Examined)) -> Result<Vec<Rule>, Failure> {
         let app = render::edgefront(settings, self.shop)?;
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
-        let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(Vec::new()) };
+        let key = PageKey::of_url(page.url.as_str(), &app.config.page.urls);
+        let (Some(pattern), Ok(key)) = (advice::path_pattern(kind), key) else { return Ok(Vec::new()) };
         let renders = (examiner.render(&key).await, examiner.render(&key).await);
         let (Some(one), Some(other)) = renders else { return Ok(Vec::new()) };
         let pieces = |html: &str| Pieces::of(html, examiner.csrf_tokens());
-        Ok(elements::tokens(&pieces(&one.text()), &pieces(&other.text()), &page.noise).unwrap_or_default())
+        let selectors = elements::tokens(&pieces(&one.text()), &pieces(&other.text()), &page.noise).unwrap_or_default();
+        let holes = selectors.iter().map(|selector| format!("{pattern} {selector} <- token"));
+        Ok(holes.map(|value| Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK }).collect())
     }
 
     /// Compares all renders of the page, of the siblings, and of every other page that the rules store, too, and that had
@@ -239,32 +257,6 @@ impl Trial<'_> {
         }
         Ok(Outcome::Works { rules, settings })
     }
-}
-
-/// Forgets the cookie of a double-submit protection if its token is not valid beside a cookie that all visitors share, as one that is
-/// signed for a session. Otherwise a page without a form would get a rule for this cookie, and the shop would refuse each form.
-///
-/// # Errors
-/// When the cookie is not a valid setting.
-pub async fn forget_bound_tokens(
-    sample: &mut [Examined],
-    settings: &Settings,
-    shop: &Rc<Shop>,
-    visitors: &Visitors,
-) -> Result<(), Failure> {
-    let found = sample.iter().find_map(|page| Some((&page.url, page.csrf_cookie.as_ref()?)));
-    let Some((url, name)) = found.filter(|(_, name)| !name.ends_with(advice::DJANGO_CSRF_COOKIE)) else {
-        return Ok(());
-    };
-    let app = render::edgefront(&settings.with_rule("CSRF_COOKIE", name), shop)?;
-    let Ok(key) = PageKey::of_url(url.as_str(), &app.config.page.urls) else { return Ok(()) };
-    let renders = Examiner { app, shop, visitors }.two_renders(&key).await;
-    if renders.is_none_or(|(_, found)| found.iter().any(|found| found.kind == DifferenceKind::CsrfToken)) {
-        for page in sample {
-            page.csrf_cookie = None;
-        }
-    }
-    Ok(())
 }
 
 /// The result without an answer of the shop for one of the compared pages.

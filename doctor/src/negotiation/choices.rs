@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderValue, header};
 use url::Url;
 
 use super::{
-    compare::{ComparedPage, get_with_cookie},
-    languages::{MAX_LANGUAGES, is_language, language_of, primary},
+    compare::{ComparedPage, get, get_with_cookie},
+    languages::{MAX_LANGUAGES, is_language, language_in_path, language_of, primary},
 };
 use crate::{
     render::set_cookie_pairs,
@@ -27,7 +27,16 @@ const CURRENCIES: [&str; 42] = [
 /// Parts of addresses that choose.
 const NAMES: [&str; 3] = ["language", "locale", "currenc"];
 /// Whole words of such addresses. `lang` is also the beginning of words such as `langarmshirt`.
-const WORDS: [&str; 6] = ["lang", "langs", "setlang", "changelang", "switchlang", "selectlang"];
+const WORDS: [&str; 8] =
+    ["lang", "langs", "setlang", "changelang", "switchlang", "selectlang", "culture", "setculture"];
+
+/// The cookie of ASP.NET Core for the language.
+const ASP_NET: &str = ".AspNetCore.Culture";
+
+/// The value of [`ASP_NET`], as browsers send it: `c=de|uic=de`.
+fn asp_net_culture(language: &str) -> String {
+    format!("c%3D{language}%7Cuic%3D{language}")
+}
 
 /// A choice that a visitor makes by a link or a form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +72,7 @@ impl Choice {
         }
     }
 
-    /// Cookies in which well-known software keeps the choice: Django, Next.js, Nuxt, Paraglide, Polylang and i18next first.
+    /// Cookies in which well-known software keeps the choice: Django, Next.js, Nuxt, Paraglide, Polylang, i18next and ASP.NET first.
     const fn known_names(self) -> &'static [&'static str] {
         match self {
             Self::Language => &[
@@ -73,6 +82,7 @@ impl Choice {
                 "PARAGLIDE_LOCALE",
                 "pll_language",
                 "i18next",
+                ASP_NET,
                 "locale",
                 "language",
                 "lang",
@@ -158,17 +168,28 @@ async fn rule_of_set(shop: &Shop, pages: &[&Url], set: &BTreeSet<ChosenCookie>, 
     None
 }
 
-/// The rule for a cookie of a well-known name that selects the first page.
+/// The rule for a cookie of a well-known name that selects the first page. If the addresses name the language, the cookie may select the
+/// target of the redirect at `/`, as in Django.
 async fn rule_of_known_names(shop: &Shop, pages: &[&Url], choice: Choice) -> Option<String> {
     let url = pages.first()?;
+    let offered = offered(&get(shop, url, &header::ACCEPT_LANGUAGE, "").await?.text(), choice);
+    if let Some(rule) = rule_of_known_names_at(shop, url, (choice, offered.clone())).await {
+        return Some(rule);
+    }
+    let root = pages.iter().find(|url| language_in_path(url).is_some())?.join("/").ok()?;
+    rule_of_known_names_at(shop, &root, (choice, offered)).await
+}
+
+/// The rule for a cookie of a well-known name that selects a page, or the target of a redirect. `values`: those that the shop offers.
+async fn rule_of_known_names_at(shop: &Shop, url: &Url, (choice, mut values): (Choice, Vec<String>)) -> Option<String> {
     let default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
-    let mut values = offered(&default.page.text(), choice);
     // The page's own language last: if the first other one changes nothing, neither does the cookie.
     values.sort_by_key(|value| choice == Choice::Language && choice.fits(&default.page, value));
     for name in choice.known_names() {
         let (mut found, mut differs) = (Vec::new(), false);
         for value in values.iter().take(MAX_LANGUAGES) {
-            let cookie = ChosenCookie { choice, name: (*name).to_owned(), value: value.clone(), signature: None };
+            let cookie_value = if *name == ASP_NET { asp_net_culture(value) } else { value.clone() };
+            let cookie = ChosenCookie { choice, name: (*name).to_owned(), value: cookie_value, signature: None };
             let page = get_with_cookie(shop, url, &cookie.header()?).await?;
             differs |= !default.is_like(&page);
             if !differs && choice == Choice::Language {

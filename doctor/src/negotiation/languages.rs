@@ -191,7 +191,7 @@ fn language_of_redirect(page: &Page) -> Option<String> {
 }
 
 /// The language at the start of the path, such as `/de/shoes`.
-fn language_in_path(url: &Url) -> Option<String> {
+pub fn language_in_path(url: &Url) -> Option<String> {
     url.path_segments()?.next().map(primary).filter(|language| is_language(language))
 }
 

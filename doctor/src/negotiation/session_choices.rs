@@ -169,8 +169,8 @@ pub async fn of_links(shop: &Shop, page: &Url, addresses: &ChoiceAddresses, know
     findings
 }
 
-/// The rules for forms that probably choose, unless a cookie keeps their choice. A form to a page or to a visitor's own path, such as
-/// the cart, does something else. `pages`: the addresses of the shop's pages.
+/// The rules for forms that probably choose, unless a cookie keeps their choice. A form to a visitor's own path, such as the cart, does
+/// something else. `pages`: the addresses of the shop's pages.
 pub fn of_forms(addresses: &ChoiceAddresses, pages: &[Url], config: &Config) -> Vec<Finding> {
     let page_config = &config.page;
     let is_varied = |choice: Choice| {
@@ -181,17 +181,33 @@ pub fn of_forms(addresses: &ChoiceAddresses, pages: &[Url], config: &Config) -> 
         page_config.urls.choices.contains(path, query)
             || config.origin.cart_routes.contains(path)
             || advice::has_personal_name(path)
-            || pages.iter().any(|page| page.path() == path)
     };
     let forms = addresses.forms.iter().filter(|(rule, choice)| !is_known(rule) && !is_varied(**choice));
-    let found = forms.map(|(rule, choice)| {
-        let cause = format!(
-            "the form to {rule} probably chooses the {}, and the session may keep it. The doctor sends no forms by POST",
-            choice.noun()
-        );
-        finding(rule, &cause)
-    });
-    found.collect()
+    let (to_pages, others): (Vec<_>, Vec<_>) =
+        forms.partition(|(rule, _)| pages.iter().any(|page| page.path() == **rule));
+    let cause = |rule: &str, choice: Choice| {
+        let noun = choice.noun();
+        format!(
+            "the form to {rule} probably chooses the {noun}, and the session may keep it. The doctor sends no forms by POST"
+        )
+    };
+    let found = others.into_iter().map(|(rule, choice)| finding(rule, &cause(rule, *choice)));
+    let of_page = to_pages.first().map(|(rule, choice)| finding_on_page(&cause(rule, **choice), config));
+    found.chain(of_page).collect()
+}
+
+/// A rule for the path would also hold for all visits to the page. Visitors with a session would get pages in the wrong language, so
+/// they get none of the shared ones.
+fn finding_on_page(cause: &str, config: &Config) -> Finding {
+    let names: Vec<_> = config.page.cookies.holes.names().collect();
+    let note = format!(
+        "{cause}. No rule covers a choice that is sent to the address of a page, so COOKIES_PERSONAL {} gives visitors with a session \
+         pages of their own. To share pages with them, send the form to an address of its own, or keep the choice in a cookie. If the \
+         form chooses nothing, leave the rule out",
+        names.join(", ")
+    );
+    let rule = |value| Rule { variable: "COOKIES_PERSONAL", value, risk: advice::PERSONAL_RISK };
+    Finding { note, rules: names.into_iter().map(rule).collect() }
 }
 
 fn finding(rule: &str, cause: &str) -> Finding {

@@ -44,7 +44,11 @@ fn fragments_are_no_danger_and_need_no_rule() {
     let books = kind(&report, "/books/*/");
     assert_eq!((books["hit_ratio"].clone(), hits(books, "signed-in")), (1.0.into(), 8), "{books:#}");
     assert!(books["headers"].to_string().contains("s-maxage"), "of the page with ESI: {books:#}");
-    assert_eq!(report["vars"].as_object().unwrap().keys().collect::<Vec<_>>(), ["WRITES_PERSONAL"], "{report:#}");
+    assert_eq!(
+        report["vars"].as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["ITEM_ROUTES", "WRITES_PERSONAL"],
+        "{report:#}"
+    );
     let notes = report["notes"].to_string();
     assert!(notes.contains("one request for it: /fragment/form?x=1;"), "{notes}");
     assert!(!notes.contains("no longer valid"), "the fragments show the account: {notes}");

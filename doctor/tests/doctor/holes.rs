@@ -161,6 +161,51 @@ fn a_token_in_a_script_becomes_a_hole() {
     assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], 1.0, "{report:#}");
 }
 
+/// As `OpenCart` 4 answers: the review has a token in its address.
+#[test]
+fn a_token_in_the_address_of_a_form_becomes_a_hole() {
+    let report = |parameter: &'static str| {
+        let shop = move |asked: &Asked| {
+            let own = asked.cookies.split("sid=").nth(1).and_then(|rest| rest.split(';').next());
+            let session = own.map_or_else(|| format!("visitor-{:08}", asked.number), str::to_owned);
+            let name = if session == "ann-1234567890" { "Ann" } else { "Sign in" };
+            let form = format!("<form method=post action='/write?id=1&amp;{parameter}=of-{session}'></form>");
+            let text = "<p>One of many books, with a long description.</p>".repeat(8);
+            let page = Reply::html(format!("<b id=user>{name}</b>{}{form}{text}", book_links(8)));
+            if own.is_some() { page } else { page.with("set-cookie", &format!("sid={session}; Path=/")) }
+        };
+        Shop::start(shop).examine(&["--login", "sid=ann-1234567890"])
+    };
+    let tokens = report("review_token");
+    let holes = "+ /,/books/*/ form[action*='review_token='] <- token; /,/books/*/ #user <- .";
+    assert_eq!(tokens["vars"]["HOLES"], holes, "{tokens:#}");
+    assert_eq!(tokens["vars"]["COOKIES_HOLES"], "+ sid");
+    let ids = report("sid");
+    assert_eq!((ids["vars"].get("HOLES"), &ids["hit_ratio_with_rules"]), (None, &0.0.into()), "{ids:#}");
+}
+
+#[test]
+fn differences_without_an_element_have_a_remedy() {
+    let report = Shop::start(|asked: &Asked| {
+        let (class, id, name) = if asked.cookies.contains("sid=ann") { ("user", 7, "Ann") } else { ("", 0, "Guest") };
+        let text = "<p>One of many books, with a long description.</p>".repeat(8);
+        let script = format!("<script>user = {id}</script>");
+        let page = Reply::html(format!("{script}<body class='{class}'>{}{text}<p>{name}</p>", book_links(8)));
+        if asked.cookies.contains("sid=") { page } else { page.with("set-cookie", "sid=1; Path=/") }
+    })
+    .examine(&["--login", "sid=ann"]);
+    let warning = kind(&report, "/books/*/")["warning"].as_str().unwrap_or_else(|| panic!("{report:#}"));
+    for part in [
+        "no holes cover",
+        "same attributes of html and body",
+        "same scripts",
+        "element with an id",
+        "sid get pages of their own",
+    ] {
+        assert!(warning.contains(part), "{warning}");
+    }
+}
+
 /// A page of Sails, whose locals are in a script.
 #[test]
 fn a_name_beside_a_token_in_a_script_is_no_part_of_the_token() {

@@ -70,6 +70,39 @@ fn the_pages_of_languages_that_no_page_links_are_examined() {
     assert_eq!(report["vars"]["PATHS_SHARED"], "+ /de/, /en/", "{report:#}");
 }
 
+/// The pages have their language in the path, and a cookie selects the target of the redirect at `/`.
+#[test]
+fn a_cookie_that_selects_the_home_page_is_found() {
+    let shop = |asked: &Asked| {
+        let chosen = asked.cookies.split("; ").find_map(|pair| pair.strip_prefix("django_language=")).unwrap_or("en");
+        let language = asked.path.split('/').nth(1).filter(|own| ["en", "de"].contains(own)).unwrap_or(chosen);
+        if asked.path == "/" {
+            return Reply::status(302).with("location", &format!("/{language}/")).with("vary", "Cookie");
+        }
+        let form = "<form method=post action=/i18n/setlang/><select name=language><option value=en><option value=de></select></form>";
+        Reply::html(format!(
+            "<html lang={language}>{form}<a href='/{language}/book/1'>1</a><a href='/{language}/book/2'>2</a>"
+        ))
+    };
+    let report = Shop::start(shop).examine(&[]);
+    assert_eq!(report["vars"]["COOKIES_VARIED"], "+ django_language=de|en", "{report:#}");
+}
+
+/// ASP.NET Core keeps the language as `c=de|uic=de`.
+#[test]
+fn a_cookie_of_asp_net_is_found() {
+    let report = Shop::start(|asked: &Asked| {
+        let is_german = asked.cookies.contains(".AspNetCore.Culture=c%3Dde%7Cuic%3Dde");
+        let language = if is_german { "de" } else { "en" };
+        let form = "<form method=post action=/Home/SetCulture><select name=culture><option value=en><option value=de></select></form>";
+        Reply::html(format!("<html lang={language}><p>In {language}</p>{form}{}", book_links(8)))
+    })
+    .examine(&[]);
+    let rule = "+ .AspNetCore.Culture=c%3Dde%7Cuic%3Dde|c%3Den%7Cuic%3Den";
+    assert_eq!(report["vars"]["COOKIES_VARIED"], rule, "{report:#}");
+    assert_eq!(report["vars"].get("CHOICES"), None);
+}
+
 #[test]
 fn the_languages_of_a_shop_that_redirects_its_home_page_are_found() {
     let report = Shop::start(|asked: &Asked| {

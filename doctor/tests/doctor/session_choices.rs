@@ -66,6 +66,17 @@ fn a_form_sent_by_post_is_not_tried() {
     assert_eq!(other["vars"].get("CHOICES"), None, "{other:#}");
 }
 
+/// A rule for the path of the page would hold for all its visits.
+#[test]
+fn a_form_to_its_own_page_keeps_visitors_with_a_session_from_shared_pages() {
+    let form = "<form method=post><select name=lang><option value=de><option value=en></select></form>";
+    let report = report(form, |_| "-".to_owned());
+    assert_eq!(report["vars"].get("CHOICES"), None, "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ sid", "it wins over COOKIES_HOLES: {report:#}");
+    let notes = report["notes"].to_string();
+    assert_eq!(notes.matches("No rule covers a choice that is sent to the address of a page").count(), 1, "{notes}");
+}
+
 #[test]
 fn a_link_that_changes_nothing_is_no_choice() {
     let report = report("<a href=/set-language/en>EN</a><a href=/set-language/de>DE</a>", |_| "-".to_owned());
