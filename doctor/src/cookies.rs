@@ -9,6 +9,7 @@ use super::{
     examine::Examined,
     negotiation::is_language,
     render::set_cookie_pairs,
+    tokens,
     visitor::{self, Visitor},
 };
 
@@ -16,12 +17,6 @@ use super::{
 pub const TOKEN_COOKIE_RISK: &str = "the shop must keep nothing but a CSRF token in this cookie.";
 const COMMON_RISK: &str =
     "visitors with another value of this cookie, such as a session with a cart, get pages of their own.";
-
-/// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`. Such a token changes at most a form.
-pub fn is_csrf(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["csrf", "xsrf"].iter().any(|part| name.contains(part)) && !name.contains("sess")
-}
 
 /// Name and value of each cookie to which the shop gives the same value in two responses, unless it deletes the cookie.
 pub fn equal_values(one: &HeaderMap, other: &HeaderMap) -> Vec<(String, String)> {
@@ -90,7 +85,7 @@ fn of_visitors(name: &str, common: &[(String, String)], rules: &CookieRules) -> 
     if has_rule || !visitor::may_be_personal(name, rules) {
         return None;
     }
-    if is_csrf(name) {
+    if tokens::is_csrf_cookie(name) {
         return Some(Rule { variable: "COOKIES_IGNORED", value: name.to_owned(), risk: TOKEN_COOKIE_RISK });
     }
     let value = common.iter().find(|(own, _)| own == name).map(|(_, value)| format!("{name}={value}"));
@@ -116,15 +111,5 @@ mod tests {
         let one = headers(&["session=e30.x; Path=/", "id=1", "flash=deleted; Max-Age=0"]);
         let other = headers(&["session=e30.x; Path=/", "id=2", "flash=deleted; Max-Age=0"]);
         assert_eq!(equal_values(&one, &other), [("session".to_owned(), "e30.x".to_owned())]);
-    }
-
-    #[test]
-    fn the_name_of_a_token_says_so() {
-        for name in ["XSRF-TOKEN", "_csrf", "__Host-psifi.x-csrf-token", "next-auth.csrf-token"] {
-            assert!(is_csrf(name), "{name}");
-        }
-        for name in ["sid", "csrf_session", "token"] {
-            assert!(!is_csrf(name), "{name}");
-        }
     }
 }

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::{
     advice::{PATH_RISK, Rule, path_pattern},
-    cookies,
     difference::{Difference, DifferenceKind},
     examine::{Examined, Visit},
+    tokens,
     visitor::Visitor,
 };
 
@@ -254,8 +254,8 @@ fn personal_cookies(kind: &str, visit: &Visit) -> Vec<Rule> {
     }
     let rule = |name: &String| Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: COOKIE_RISK };
     // Beside another cookie, that of a token identifies nobody, and each visitor may have it.
-    let has_other = visit.maybe_personal.iter().any(|name| !cookies::is_csrf(name));
-    visit.maybe_personal.iter().filter(|name| !has_other || !cookies::is_csrf(name)).map(rule).collect()
+    let has_other = visit.maybe_personal.iter().any(|name| !tokens::is_csrf_cookie(name));
+    visit.maybe_personal.iter().filter(|name| !has_other || !tokens::is_csrf_cookie(name)).map(rule).collect()
 }
 
 fn personal_path(kind: &str) -> Vec<Rule> {

@@ -38,6 +38,13 @@ pub fn django_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
     headers.get_all(header::SET_COOKIE).iter().find(is_django).map(cookie_name)
 }
 
+/// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`, or `crumb` of hapi. Such a token changes at most a
+/// form.
+pub fn is_csrf_cookie(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "crumb" || ["csrf", "xsrf"].iter().any(|part| name.contains(part)) && !name.contains("sess")
+}
+
 /// The start tags of a page, or of one piece of it.
 pub fn start_tags(html: &str) -> impl Iterator<Item = StartTag<()>> {
     Tokenizer::new(html).flatten().filter_map(|token| if let Token::StartTag(tag) = token { Some(tag) } else { None })
@@ -176,6 +183,16 @@ mod tests {
             (format!("csrf_token={secret}"), "q", None),
         ] {
             assert_eq!(cookie(&line, field).as_deref(), expected, "{line} {field}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_token_says_so() {
+        for name in ["XSRF-TOKEN", "_csrf", "__Host-psifi.x-csrf-token", "next-auth.csrf-token", "crumb"] {
+            assert!(is_csrf_cookie(name), "{name}");
+        }
+        for name in ["sid", "csrf_session", "token", "breadcrumb"] {
+            assert!(!is_csrf_cookie(name), "{name}");
         }
     }
 

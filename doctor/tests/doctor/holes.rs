@@ -148,6 +148,20 @@ fn tokens_of_the_session_become_holes() {
 }
 
 #[test]
+fn a_token_that_repeats_a_cookie_with_any_name_becomes_a_hole() {
+    let report = Shop::start(|asked: &Asked| {
+        let own = asked.cookies.split("guard=").nth(1).and_then(|rest| rest.split(';').next());
+        let token = own.map_or_else(|| format!("guard-of-visitor-{}", asked.number), str::to_owned);
+        let form = format!("<form><input type='hidden' name='guard' value='{token}'><button>Buy</button></form>");
+        Reply::html(format!("{}{form}", book_links(8))).with("set-cookie", &format!("guard={token}; Path=/; HttpOnly"))
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["HOLES"], "+ /,/books/*/ input[name='guard'] <- token", "{report:#}");
+    assert_eq!(report["vars"].get("CSRF_COOKIE"), None, "the cookie may be a session");
+    assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], 1.0);
+}
+
+#[test]
 fn a_token_in_a_script_becomes_a_hole() {
     let report = Shop::start(|asked: &Asked| {
         let own = asked.cookies.split("laravel_session=").nth(1).and_then(|rest| rest.split(';').next());
