@@ -14,7 +14,7 @@ use http::HeaderValue;
 use url::Url;
 
 use super::{
-    chance::{Noise, looks_same},
+    chance::{MORE_RENDERS, Noise, may_be_chance},
     cookies,
     difference::{self, Difference},
     links,
@@ -124,7 +124,9 @@ impl Examiner<'_> {
             let mut noise_of_variant = Noise::default();
             let (shared, noise) =
                 variant.as_ref().map_or((&first, &mut noise), |variant| (variant, &mut noise_of_variant));
-            let request = VisitorRequest { key: &key, url, cookies, choice: choice.unwrap_or_default() };
+            let is_signed_in = *visitor == Visitor::SignedIn;
+            let choice = choice.unwrap_or_default();
+            let request = VisitorRequest { key: &key, url, cookies, choice, is_signed_in };
             let differences = self.of_visitor(shared, page, &request, noise).await?;
             let gets_stored_page = self.gets(shared.stored.as_ref().ok().map(|page| &**page), Some(cookies));
             let rules = &self.app.config.page.cookies;
@@ -187,13 +189,21 @@ impl Examiner<'_> {
             let later = self.variant(request.key, &request.choice).await?;
             noise.places.extend(self.compare(first, later.status, &later.text(), &[]));
         }
-        let again = self.own_page(request.key, request.url, request.cookies).await?;
-        // The page has several versions by chance.
-        let mut of_again = self.compare(first, again.status, &again.text(), &values);
-        if looks_same(&of_again) && !looks_same(&differences) {
+        // A page of an account mostly differs for a reason.
+        let mut attempts = if request.is_signed_in { 1 } else { MORE_RENDERS };
+        let again = loop {
+            let again = self.own_page(request.key, request.url, request.cookies).await?;
+            let mut of_again = self.compare(first, again.status, &again.text(), &values);
             noise.remove_from(&mut of_again);
-            return Some(of_again);
-        }
+            // The page has several versions by chance.
+            if !may_be_chance(&of_again) && (of_again.is_empty() || may_be_chance(&differences)) {
+                return Some(of_again);
+            }
+            attempts -= 1;
+            if attempts == 0 || !may_be_chance(&of_again) {
+                break again;
+            }
+        };
         if first.status == page.status && page.status == again.status {
             let one = Pieces::of(&first.text(), self.csrf_tokens());
             let other = Pieces::of(&page.text(), self.csrf_tokens()).compared_with(&again.text());
@@ -266,6 +276,7 @@ struct VisitorRequest<'a> {
     cookies: &'a HeaderValue,
     /// See [`visitor::choice`].
     choice: SelectingHeaders,
+    is_signed_in: bool,
 }
 
 impl Examined {

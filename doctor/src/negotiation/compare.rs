@@ -4,6 +4,7 @@ use http::{HeaderName, HeaderValue, header};
 use url::Url;
 
 use crate::{
+    chance::MORE_RENDERS,
     difference,
     examine::A_SECOND,
     pieces::Pieces,
@@ -33,13 +34,18 @@ impl<'a> ComparedPage<'a> {
         Some(Self { shop, url, name, value: value.to_owned(), page, pieces, knows_seconds: false })
     }
 
-    /// Returns whether a client with another value gets the same page.
+    /// Returns whether a client with another value gets the same page. A page can have [several versions by chance](crate::chance).
     pub async fn is_same(&mut self, value: &str) -> Option<bool> {
-        let other = get(self.shop, self.url, &self.name, value).await?;
-        if self.differs_from(&other) {
-            self.learn_seconds().await?;
+        for _ in 0..MORE_RENDERS {
+            let other = get(self.shop, self.url, &self.name, value).await?;
+            if self.differs_from(&other) {
+                self.learn_seconds().await?;
+            }
+            if !self.differs_from(&other) {
+                return Some(true);
+            }
         }
-        Some(!self.differs_from(&other))
+        Some(false)
     }
 
     /// Learns which pieces change in a second. None if the shop does not answer.

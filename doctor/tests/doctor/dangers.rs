@@ -344,6 +344,18 @@ fn a_page_whose_parts_come_in_the_order_of_their_data_is_no_danger() {
     assert_eq!((&report["dangers"], &report["hit_ratio_with_rules"]), (&json!([]), &json!(1.0)), "{report:#}");
 }
 
+/// As Marko streams a page: parts that arrive at the same time share a script.
+#[test]
+fn a_page_whose_parts_share_a_script_by_chance_is_no_danger() {
+    let shop = Shop::start(|asked: &Asked| {
+        let script = if asked.number % 5 == 1 { "" } else { "<script>M.w()</script>" };
+        let page = format!("<p>A shop</p>{script}{}<script>M.w()</script>", book_links(8));
+        Reply::html(page).with("cache-control", PUBLIC)
+    });
+    let report = shop.examine(&["--login", "login=ann"]);
+    assert_eq!((&report["dangers"], &report["hit_ratio_with_rules"]), (&json!([]), &json!(1.0)), "{report:#}");
+}
+
 #[test]
 fn a_shop_in_trouble_leaks_nothing() {
     for status in [429, 500, 503] {
@@ -373,6 +385,7 @@ fn a_login_that_changes_no_page_is_noted_with_both_causes() {
     let shop = Shop::start(|_| Reply::html(book_links(3)).with("cache-control", "public, s-maxage=60"));
     let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
     assert!(notes.contains("scripts fill in the account's parts") && notes.contains("no longer valid"), "{notes}");
+    assert!(!notes.contains("COOKIES_IGNORED"), "the visitor gets the stored page");
 }
 
 #[test]
