@@ -1,6 +1,9 @@
 //! The examination, step by step: crawl, recognize the software, examine every page, try rules, print the report.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use edgefront::{App, config::item_routes::ItemRoutes, page_cache::PageKey};
 use serde_json::Value;
@@ -13,7 +16,7 @@ use super::{
     crawl::{Crawl, Sample},
     danger::{self, Danger},
     difference::Difference,
-    examine::{Examined, Examiner, Visit},
+    examine::{Examined, Examiner},
     files, fragments,
     kinds::{self, Shape},
     negotiation::{self, Finding},
@@ -277,17 +280,29 @@ impl Diagnosis {
         pages.map(|page| page.url.clone()).collect()
     }
 
-    /// A note if the signed-in visitor sees what everybody sees. Fragments (ESI), which may show the account, are not compared.
+    /// A note if the signed-in visitor sees what everybody sees. If this visitor gets pages of their own nevertheless, the note names
+    /// the rule that shares pages with them. Fragments (ESI), which may show the account, are not compared.
     fn doubtful_login(&self) -> Option<String> {
         if self.examined.iter().any(|page| !page.fragments.is_empty()) {
             return None;
         }
-        let mut visits = self.examined.iter().flat_map(|page| &page.visits);
-        let is_signed_in = |visit: &&Visit| visit.visitor == Visitor::SignedIn;
-        let is_same = visits.clone().filter(is_signed_in).all(|visit| visit.differences.is_empty());
-        let text = "the signed-in visitor sees the same pages as everybody: scripts fill in the account's parts, or the cookies of \
-            --login are no longer valid, or only with the User-Agent of their browser";
-        visits.any(|visit| is_signed_in(&visit)).then_some(text).filter(|_| is_same).map(str::to_owned)
+        let visits = self.examined.iter().flat_map(|page| &page.visits);
+        let visits: Vec<_> = visits.filter(|visit| visit.visitor == Visitor::SignedIn).collect();
+        if visits.is_empty() || visits.iter().any(|visit| !visit.differences.is_empty()) {
+            return None;
+        }
+        let own = visits.iter().filter(|visit| !visit.gets_stored_page).flat_map(|visit| &visit.maybe_personal);
+        let names: Vec<_> = own.map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect();
+        let remedy = format!(
+            ". In the first case, COOKIES_IGNORED = \"+ {}\" gives these visitors the stored pages; without it, they get pages of \
+             their own",
+            names.join(", ")
+        );
+        let remedy = if names.is_empty() { "" } else { &remedy };
+        Some(format!(
+            "the signed-in visitor sees the same pages as everybody: scripts fill in the account's parts, or the cookies of --login \
+             are no longer valid, or only with the User-Agent of their browser{remedy}"
+        ))
     }
 
     fn finish(

@@ -75,3 +75,10 @@ fn a_session_without_holes_is_noted_with_a_login_too() {
     let notes = report["notes"].to_string();
     assert!(notes.contains("visitors get sid with their first form") && !notes.contains("--login"), "{report:#}");
 }
+
+#[test]
+fn a_login_that_only_scripts_show_is_noted_with_the_rule_that_shares_pages() {
+    let shop = Shop::start(|_| Reply::html(book_links(3)).with("cache-control", "public, max-age=0"));
+    let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
+    assert!(notes.contains("COOKIES_IGNORED = \\\"+ sid\\\""), "{notes}");
+}
