@@ -118,28 +118,37 @@ fn text(uri: &Uri) -> String {
     }
 }
 
-/// Headers that browsers and the platform add to every request; they identify nobody. Conditional headers are not in
-/// this list: a conditional request goes to the origin as it is, so that the origin can answer 304.
-const COMMON_HEADERS: [&str; 25] = [
+/// Headers that browsers and the platform add by themselves; they identify nobody. Firefox adds `Alt-Used` over HTTP/3 (RFC 7838
+/// §5), and a service worker its own headers. Conditional headers are not in this list: a conditional request goes to the origin
+/// as it is, so that the origin can answer 304.
+const COMMON_HEADERS: [&str; 33] = [
     "accept",
     "accept-charset",
     "accept-encoding",
     "accept-language",
+    "alt-used",
     "cache-control",
     "cdn-loop",
     "cf-connecting-ip",
-    "cf-ipcountry",
     "cf-ray",
     "cf-visitor",
     "cf-worker",
     "cookie",
+    "device-memory",
     "dnt",
+    "downlink",
+    "dpr",
+    "early-data",
+    "ect",
     "host",
     "pragma",
     "priority",
     "purpose",
     "referer",
+    "rtt",
     "save-data",
+    "service-worker",
+    "service-worker-navigation-preload",
     "true-client-ip",
     "upgrade-insecure-requests",
     "user-agent",
@@ -155,8 +164,10 @@ pub fn is_plain(headers: &HeaderMap, rules: &HeaderRules) -> bool {
     let Forward::Only(names) = &rules.forward else { return true };
     let is_plain = |name: &http::HeaderName| {
         let text = name.as_str();
-        // The platform sets these for every request; scheme and host are in the key.
-        let is_platforms = text == "x-forwarded-proto" || text.starts_with("sec-") || is_hop_by_hop(text);
+        // The platform sets these for every request; scheme and host are in the key. `CF-IP…` has the visitor's place.
+        let is_platforms = text == "x-forwarded-proto"
+            || ["sec-", "cf-ip"].iter().any(|start| text.starts_with(start))
+            || is_hop_by_hop(text);
         let is_named = names.contains(name) || rules.varied.contains(name);
         let is_normalized = || rules.normalized.iter().any(|rule| rule.name == *name);
         is_platforms || COMMON_HEADERS.contains(&text) || is_named || is_normalized()
@@ -208,10 +219,27 @@ mod tests {
         let is_plain = |name: &'static str, rules: &HeaderRules| {
             is_plain(&[(name.parse().unwrap(), "x".parse().unwrap())].into_iter().collect(), rules)
         };
-        for name in ["user-agent", "referer", "sec-fetch-mode", "cookie", "x-country", "connection"] {
+        for name in [
+            "user-agent",
+            "referer",
+            "sec-fetch-mode",
+            "cookie",
+            "x-country",
+            "connection",
+            "alt-used",
+            "cf-ipcity",
+            "service-worker-navigation-preload",
+        ] {
             assert!(is_plain(name, &listed), "{name}");
         }
-        for name in ["x-api-key", "x-forwarded-host", "x-original-url", "x-http-method-override", "origin"] {
+        for name in [
+            "x-api-key",
+            "cf-access-jwt-assertion",
+            "x-forwarded-host",
+            "x-original-url",
+            "x-http-method-override",
+            "origin",
+        ] {
             assert!(!is_plain(name, &listed) && is_plain(name, &Forward::All.into()), "{name}");
         }
     }

@@ -16,6 +16,7 @@ scenarios! {
         ("CHOICES", "/language, ?lang"),
     ];
     a_page_can_fill_its_own_holes,
+    a_file_that_is_declared_shared_is_the_same_for_all_visitors,
     the_page_after_a_change_shows_a_flash_message_outside_of_the_holes,
     the_page_after_a_redirect_shows_a_flash_message_outside_of_the_holes,
     a_language_in_the_session_shows_on_all_pages_after_its_choice,
@@ -35,6 +36,22 @@ async fn a_page_can_fill_its_own_holes(shop: &Shop) {
         assert_eq!(answer.text().await.unwrap(), format!("<h1>/products/mug</h1><main>a price for {name}</main>"));
     }
     assert_eq!(asked_later(shop), ["/products/mug"; 2]);
+}
+
+async fn a_file_that_is_declared_shared_is_the_same_for_all_visitors(shop: &Shop) {
+    for (path, kind, freshness, is_shared) in [
+        ("/app.css", "text/css; charset=utf-8", "public, max-age=60", true),
+        ("/logo", "image/png", "public, max-age=60", true),
+        ("/own.css", "text/css", "max-age=60", false),
+        ("/api/offers", "application/json", "public, max-age=60", false),
+    ] {
+        shop.origin
+            .answer_with(move |_| Reply::status(200).header("content-type", kind).header("cache-control", freshness));
+        shop.visit(path).await;
+        shop.settled().await;
+        let answer = shop.get(path).header("cookie", "sid=ada").send().await.unwrap();
+        assert_eq!(is_hit(&answer), is_shared, "{path}: {}", cache_status(&answer));
+    }
 }
 
 /// The origin keeps the message in the session until it renders the next page, as Rails, Laravel and Django do.
