@@ -44,7 +44,7 @@ pub struct Examined {
     pub set_cookies: Vec<String>,
     /// See [`cookies::equal_values`], for two visitors without the shop's cookies.
     pub equal_cookies: Vec<(String, String)>,
-    /// See [`tokens::django_cookie`].
+    /// See [`tokens::double_submit_cookie`].
     pub csrf_cookie: Option<String>,
     /// The request headers that select the page. None: `Vary: *`.
     pub vary: Option<VaryFields>,
@@ -150,7 +150,7 @@ impl Examiner<'_> {
             is_declared_shared: CacheControl::of_response(headers).is_declared_shared(),
             set_cookies: set_cookies(headers),
             equal_cookies: cookies::equal_values(&first.headers, headers),
-            csrf_cookie: tokens::django_cookie(headers, &text),
+            csrf_cookie: tokens::double_submit_cookie(headers, &text),
             vary: VaryFields::of(headers),
             headers: render::deciding_headers(headers),
             template: Some(Template::of(first.status, &text, key.path())),

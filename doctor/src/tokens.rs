@@ -21,28 +21,32 @@ pub enum CsrfTokens {
 
 /// The end of the name of Django's CSRF cookie; applications add a prefix.
 const DJANGO_COOKIE: &str = "csrftoken";
+/// The CSRF cookie of hapi.
+const HAPI_COOKIE: &str = "crumb";
 
-/// The cookie of Django's double-submit protection, if the page sets it. Django accepts any value of this form, so edgefront may give all
-/// visitors the same one.
+/// The cookie of a double-submit protection that accepts any value, if the page sets it: edgefront may then give all visitors the same
+/// one. This is known of Django and of hapi.
 ///
 /// Other frameworks sign the value, or bind it to a session, and refuse each form with another value. No GET request shows that. Their
-/// forms repeat the value under another name, and Litestar uses the same name for its cookie.
-pub fn django_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
-    let of_others = hidden_values(html);
-    let is_django = |line: &&HeaderValue| {
+/// forms repeat the value, and Django's forms mask it. Litestar uses Django's name for its cookie.
+pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
+    let hidden = hidden_values(html);
+    let accepts_any = |line: &&HeaderValue| {
         let pair = line.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
         let value = pair.split_once('=').map_or("", |(_, value)| value.trim());
+        let is_repeated = hidden.iter().any(|hidden| hidden == value);
+        let name = cookie_name(line);
         let is_secret = [32, 64].contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        is_secret && cookie_name(line).ends_with(DJANGO_COOKIE) && !of_others.iter().any(|hidden| hidden == value)
+        if name == HAPI_COOKIE { is_repeated } else { name.ends_with(DJANGO_COOKIE) && is_secret && !is_repeated }
     };
-    headers.get_all(header::SET_COOKIE).iter().find(is_django).map(cookie_name)
+    headers.get_all(header::SET_COOKIE).iter().find(accepts_any).map(cookie_name)
 }
 
 /// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`, or `crumb` of hapi. Such a token changes at most a
 /// form.
 pub fn is_csrf_cookie(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name == "crumb" || ["csrf", "xsrf"].iter().any(|part| name.contains(part)) && !name.contains("sess")
+    name == HAPI_COOKIE || ["csrf", "xsrf"].iter().any(|part| name.contains(part)) && !name.contains("sess")
 }
 
 /// The start tags of a page, or of one piece of it.
@@ -168,11 +172,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookie_of_django_has_a_plain_secret_that_no_other_form_repeats() {
+    fn the_cookie_of_django_has_a_secret_that_no_form_repeats_and_that_of_hapi_is_repeated() {
         let secret = "0a".repeat(16);
         let cookie = |line: &str, field: &str| {
             let headers = HeaderMap::from_iter([(header::SET_COOKIE, line.parse().unwrap())]);
-            django_cookie(&headers, &format!("<form><INPUT TYPE=hidden name={field} value='{secret}'></form>"))
+            double_submit_cookie(&headers, &format!("<form><INPUT TYPE=hidden name={field} value='{secret}'></form>"))
         };
         for (line, field, expected) in [
             (format!("csrftoken={secret}; Path=/"), "csrfmiddlewaretoken", Some("csrftoken")),
@@ -181,6 +185,8 @@ mod tests {
             (format!("csrftoken={secret}.{secret}"), "q", None),
             (format!("csrftoken={}", secret.repeat(4)), "q", None),
             (format!("csrf_token={secret}"), "q", None),
+            (format!("crumb={secret}; HttpOnly"), "crumb", Some("crumb")),
+            ("crumb=other".to_owned(), "crumb", None),
         ] {
             assert_eq!(cookie(&line, field).as_deref(), expected, "{line} {field}");
         }
