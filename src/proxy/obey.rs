@@ -201,13 +201,12 @@ async fn log_out(redis: &Redis, visit: &Visit, scope: &LogoutScope, user: Option
     }
     let Some(token) = &visit.token else { return Ok(()) };
     if *scope == LogoutScope::All {
-        let user = match user {
-            Some(user) => Some(user.clone()),
-            None => {
-                // As for the API: a read region may not know the session.
-                redis.catch_up().await?;
-                sessions::check(redis, token, *now, config).await?.and_then(|session| session.user)
-            }
+        let user = if let Some(user) = user {
+            Some(user.clone())
+        } else {
+            // As for the API: a read region may not know the session.
+            redis.catch_up().await?;
+            sessions::check(redis, token, *now, config).await?.and_then(|session| session.user)
         };
         if let Some(user) = user {
             sessions::log_out_user(redis, &user, *now, config).await?;
