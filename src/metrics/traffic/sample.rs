@@ -15,7 +15,7 @@ const LATEST_ERROR: &str = "error";
 /// The name of the field with the visitors online.
 const ONLINE: &str = "online";
 /// Latest errors in one entry.
-const LATEST_ERRORS: usize = 3;
+const LATEST_ERRORS: usize = 5;
 
 /// Counts, latencies and errors in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use super::TrafficSample;
 use crate::{ports::error::Error, schema::redis::Redis};
 use upstash_rest::{Command, Pairs};
 
-/// Entries in one reply: usually 1 MB, at most 4 MB.
+/// Entries in one reply: usually 1 MB, at most 5 MB.
 const BATCH: usize = 2_000;
 
 /// An entry of a stream.
