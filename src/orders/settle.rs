@@ -14,7 +14,7 @@ use crate::{
     },
     sessions,
 };
-use upstash_rest::{Command, FromReply};
+use upstash_rest::{Command, FromReply, Reply, next_reply};
 
 /// The customer of an order, as far as the report names one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,8 +27,8 @@ pub struct Customer<'a> {
 
 /// The effects of a report.
 struct Effects {
-    /// The order's items leave the cart.
-    cart: bool,
+    /// The session from whose cart the order's items leave. None: they leave no cart.
+    cart: Option<Token>,
     /// The order counts in the sale.
     sale: bool,
 }
@@ -39,8 +39,9 @@ impl Order {
     ///
     /// One pipeline, because its commands are independent; no request if there is neither a session nor a reservation.
     /// Scripts change the cart and the sale, because these writes depend on the cart's content and the sale's state.
-    /// All commands are idempotent. Two cases take one request more: a reservation without a user, and a session or a
-    /// reservation in the sharded layout.
+    /// All commands are idempotent. Three cases take one request more: a reservation without a user, a session or a
+    /// reservation in the sharded layout, and each login that has moved the cart to a new session in the last ten
+    /// minutes. The customer paid in one tab and signed in in another one.
     ///
     /// # Errors
     /// [`Error::Redis`]. Completed commands stay in effect, and the same call again executes the others.
@@ -51,45 +52,46 @@ impl Order {
         now: Timestamp,
         config: &SessionConfig,
     ) -> Result<Vec<ItemId>, Error> {
-        let Customer { token, user } = customer;
-        let effects = self.effects(redis, token).await?;
-        let mut commands = Vec::new();
-        if let Some(token) = token {
-            commands.push(sessions::viewed_items_command(redis.keys(), token));
-            if effects.cart {
-                commands.push(self.remove_from_cart_command(redis.keys(), token));
+        let Effects { mut cart, sale } = self.effects(redis, customer.token).await?;
+        let mut session = customer.token.cloned();
+        loop {
+            let mut commands = Vec::new();
+            commands.extend(session.as_ref().map(|token| sessions::viewed_items_command(redis.keys(), token)));
+            commands.extend(cart.as_ref().map(|token| self.remove_from_cart_command(redis.keys(), token)));
+            let mut lacks_user = false;
+            if let Some(OrderedReservation { sale: row, id }) = &self.reservation {
+                let user = user_of(redis, Customer { token: session.as_ref(), ..customer }, now, config).await?;
+                lacks_user = user.is_none();
+                let user = user.filter(|_| sale);
+                commands.extend(user.map(|user| flash_sale::confirm_command(redis.keys(), row, id, &user, &self.id)));
             }
-        }
-        if let Some(OrderedReservation { sale, id }) = &self.reservation {
-            let user = match (user, token) {
-                (None, Some(token)) => {
-                    // A read region may not know a new session.
-                    redis.catch_up().await?;
-                    sessions::check(redis, token, now, config).await?.and_then(|session| session.user)
+            let mut replies = redis.pipeline(&commands).await?.into_iter();
+            let viewed = session.as_ref().and_then(|_| replies.next()).map(sessions::empty_if_damaged).transpose()?;
+            let removed = cart.as_ref().and_then(|_| replies.next()).transpose()?;
+            replies.collect::<Result<Vec<_>, _>>()?;
+            // A number, or the token of the session that has the cart by now.
+            let follower = removed.filter(|reply| !matches!(reply, Reply::Integer(_)));
+            let Some(follower) = follower.map(String::from_reply).transpose()? else {
+                if lacks_user {
+                    log::error!(
+                        "an order names a reservation but no user, and the reservation was not confirmed: report the \
+                         order with its user"
+                    );
                 }
-                _ => user.cloned(),
+                let viewed = viewed.map(Vec::<String>::from_reply).transpose()?.unwrap_or_default();
+                return Ok(sessions::parse_viewed_items(&viewed));
             };
-            match user {
-                Some(_) if !effects.sale => {}
-                Some(user) => commands.push(flash_sale::confirm_command(redis.keys(), sale, id, &user, &self.id)),
-                None => log::error!(
-                    "an order names a reservation but no user, and the reservation was not confirmed: report the order \
-                     with its user"
-                ),
-            }
+            cart = Some(Token::parse(&follower).ok_or(upstash_rest::Error::UnexpectedType)?);
+            session.clone_from(&cart);
         }
-        let mut replies = redis.pipeline(&commands).await?.into_iter();
-        let viewed = token.and_then(|_| replies.next()).map(sessions::empty_if_damaged).transpose()?;
-        replies.collect::<Result<Vec<_>, _>>()?;
-        let viewed = viewed.map(Vec::<String>::from_reply).transpose()?.unwrap_or_default();
-        Ok(sessions::parse_viewed_items(&viewed))
     }
 
     /// Says which effects this report has in the sharded layout, where no script reaches both the order's own key and the
     /// keys of a cart or a sale. The order's own key keeps two facts of the first report:
     ///
-    /// - The shard of the cart. Each shard records the orders that it has removed from its carts. If two reports of one
-    ///   order name sessions in two shards, the shard of the first report removes it.
+    /// - The session. Each shard records the orders that it has removed from its carts. If two reports of one order name
+    ///   two sessions, the items leave the cart of the first one: also if its report stopped after this pipeline. Older
+    ///   isolates record the shard of the session only.
     /// - The window of the sale. The storefront may repeat an old order while the user holds a piece of the next window,
     ///   and the order must not take that piece.
     ///
@@ -101,12 +103,12 @@ impl Order {
     async fn effects(&self, redis: &Redis, token: Option<&Token>) -> Result<Effects, Error> {
         let keys = redis.keys();
         let own = token.map_or(Shard::BOOK, |token| keys.shard_of(token));
-        let shard = token.map(|_| ("shard".to_owned(), own.name()));
+        let session = token.map(|token| ("shard".to_owned(), token.as_str().to_owned()));
         let reserved = self.reservation.as_ref();
         let window = reserved.map(|reserved| (keys.flash_sale(&reserved.sale), reserved.id.window().to_owned()));
         let is_books_layout = !keys.is_sharded() && own == Shard::BOOK;
-        if is_books_layout || (shard.is_none() && window.is_none()) {
-            return Ok(Effects { cart: true, sale: true });
+        if is_books_layout || (session.is_none() && window.is_none()) {
+            return Ok(Effects { cart: token.cloned(), sale: true });
         }
         let key = keys.order(&self.id);
         let set =
@@ -115,27 +117,41 @@ impl Order {
             Command::read("HGET").arg(&key).arg(fact.as_ref().map_or("", |(field, _)| field))
         };
         let expire = Command::write("EXPIRE").arg(&key).num(ORDER_TTL).repeatable();
-        let mut commands: Vec<_> = shard.iter().chain(&window).map(set).collect();
-        commands.extend([expire, get(&shard), get(&window)]);
-        if own != Shard::BOOK {
-            commands.push(Command::read("HGET").arg(Shard::BOOK.cart_order(&self.id)).arg("cart"));
-        }
-        let mut replies =
-            redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().rev();
-        let mut is_first = |fact: Option<(String, String)>| -> Result<bool, Error> {
-            let first = Option::<String>::from_reply(replies.next().ok_or(upstash_rest::Error::UnexpectedType)?)?;
-            Ok(first == fact.map(|(_, value)| value))
-        };
-        let left_no_book_cart = own == Shard::BOOK || is_first(None)?;
-        Ok(Effects { sale: is_first(window)?, cart: is_first(shard)? && left_no_book_cart })
+        let mut commands: Vec<_> = session.iter().chain(&window).map(set).collect();
+        let left_book_cart = Command::read("HGET").arg(Shard::BOOK.cart_order(&self.id)).arg("cart");
+        commands.extend([expire, get(&session), get(&window), left_book_cart]);
+        let replies = redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut replies = replies.into_iter().rev().map(Ok);
+        let mut next = || next_reply::<Option<String>>(&mut replies);
+        let left_book_cart = next()?.is_some();
+        let sale = next()? == window.map(|(_, window)| window);
+        let cart = next()?.and_then(|recorded| {
+            // An older isolate recorded the shard only.
+            Token::parse(&recorded).or_else(|| token.filter(|_| recorded == own.name()).cloned())
+        });
+        Ok(Effects { cart: cart.filter(|cart| !left_book_cart || keys.shard_of(cart) == Shard::BOOK), sale })
     }
 
     /// Removes the bought quantities from the cart. It does not check the session: a session that has ended has no
-    /// cart.
+    /// cart, and the reply names the session that a login has moved it to.
     fn remove_from_cart_command(&self, keys: Keys, token: &Token) -> Command {
         let shard = keys.shard_of(token);
-        let command = Command::script(&BUY, [shard.cart(token), shard.cart_order(&self.id)]).num(ORDER_TTL);
+        let replaced = shard.idempotency(token.as_str(), sessions::LOGIN_RETRY_KEY);
+        let command = Command::script(&BUY, [shard.cart(token), shard.cart_order(&self.id), replaced]).num(ORDER_TTL);
         let lines = self.lines.iter();
         lines.fold(command, |command, line| command.arg(line.item.as_str()).num(line.quantity)).repeatable().synced()
     }
+}
+
+/// The user that the reservation belongs to.
+async fn user_of(
+    redis: &Redis,
+    customer: Customer<'_>,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Option<UserId>, Error> {
+    let (None, Some(token)) = (customer.user, customer.token) else { return Ok(customer.user.cloned()) };
+    // A read region may not know a new session.
+    redis.catch_up().await?;
+    Ok(sessions::check(redis, token, now, config).await?.and_then(|session| session.user))
 }

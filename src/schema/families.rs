@@ -136,7 +136,7 @@ families! {
     expires "14 days", written by "buy";
 
     /// For an `Idempotency-Key`: the change of a cart, or the token of a login. For a token that a login replaced: the
-    /// new token.
+    /// new token; if the cart did not move with it, a space and the token that has the cart, if any.
     IDEMPOTENCY: "once:" "{hash}", "string" in Sessions,
     expires "1 day; a replaced token 10 minutes", written by "cart_write" "log_in";
 
@@ -211,7 +211,8 @@ families! {
     expires "1 day after the last hold can end", written by "flash" "flash_cancel" "flash_confirm";
 
     /// `insights` → the id of the report that was counted. `flash:{sale}` → the window of the sale in which
-    /// the order counts. With more than one shard also `shard` → the shard of the cart.
+    /// the order counts. With more than one shard also `shard` → the token of the first reported session (older releases: its
+    /// shard).
     ORDER: "order:" "{order}", "hash" in Orders,
     expires "14 days", written by "flash_confirm" "learn" "HSETNX";
 

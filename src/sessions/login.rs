@@ -76,11 +76,13 @@ pub async fn log_in(
         shard.cart(&new_token),
     ];
     if let Some(old) = old_token {
-        keys.extend([shard.viewed(old), shard.cart(old)]);
+        keys.extend([shard.viewed(old), shard.cart(old), shard.idempotency(old.as_str(), LOGIN_RETRY_KEY)]);
     }
-    let once = once(request);
-    let once_ttl = once.map(|(.., ttl)| ttl);
+    let once = once(request).filter(|_| request.idempotency_key.is_some() || old_token.is_none());
+    let once_ttl = once.map(|(.., ttl)| ttl).unwrap_or_default();
     keys.extend(once.map(|(owner, key, _)| shard.idempotency(owner, key)));
+    // A repetition does not find a session past its maximum age.
+    let max_age = config.max_age.as_secs();
     let device = format!("{} {}", DeviceId::of(&new_token), label.map_or("", DeviceLabel::as_str));
     let command = Command::script(&LOG_IN, keys)
         .arg(new_token.as_str())
@@ -88,8 +90,8 @@ pub async fn log_in(
         .num(now)
         .num(now - config.idle)
         .arg(old_token.map_or("", Token::as_str))
-        // A repetition does not find a session past its maximum age.
-        .num(once_ttl.unwrap_or_default().min(config.max_age.as_secs()))
+        .num(LOGIN_RETRY_TTL.min(max_age))
+        .num(once_ttl.min(max_age))
         .arg(device);
     let token: String = redis.run(command.repeatable().synced()).await?;
     Token::parse(&token).ok_or(upstash_rest::Error::UnexpectedType.into())

@@ -1,8 +1,9 @@
-//! Sessions: activity, cart writes, login, logout on all devices, and overlapping cleanups.
+//! Sessions: activity, cart writes, login, orders, logout on all devices, and overlapping cleanups.
 //!
 //! One script is one atomic step, so the interleavings are those of script calls. These take more than one step: an
 //! isolate records activity in memory and writes it later; a cleanup reads scores and then ends sessions; a logout on
-//! all devices ends the logins and then deletes the data; a visitor whose reply was lost repeats the request.
+//! all devices ends the logins and then deletes the data; a visitor whose reply was lost repeats the request; an order is
+//! settled some time after its checkout has begun.
 //!
 //! - `scripts`: the scripts, and the code around them; `steps`: the actions; `properties`: the properties.
 
@@ -72,6 +73,19 @@ pub enum Lost {
     },
 }
 
+/// An order of one piece, which is not settled yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Checkout {
+    /// The session that the report names.
+    token: Token,
+    /// The session to whose cart the last request led.
+    next: Token,
+    /// The session that has the cart of the checkout by now. None: the cart was abandoned.
+    place: Option<Token>,
+    /// `order:` says that the order has left a cart.
+    is_noted: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
     pub now: u8,
@@ -81,8 +95,9 @@ pub struct State {
     began: [u8; TOKENS],
     /// `abandoned:`, sorted.
     pub abandoned: Vec<(Option<User>, Cart)>,
-    /// `once:` of a login: the token that replaced this one.
-    followers: [Option<Token>; TOKENS],
+    /// `once:` of a login: the token that replaced this one, and the one to which its cart moved.
+    followers: [Option<(Token, Option<Token>)>; TOKENS],
+    order: Option<Checkout>,
     /// An activity in an isolate's memory, with its time.
     activity: Option<(Token, u8)>,
     cleanups: [Option<Victims>; 2],
@@ -103,6 +118,8 @@ pub struct State {
     logins: u8,
     /// Pieces that carts have accepted.
     accepted: u8,
+    /// Pieces that orders have taken out of carts.
+    bought: u8,
     wrong: Option<Wrong>,
 }
 
@@ -112,6 +129,7 @@ pub struct Bounds {
     activities: u8,
     adds: u8,
     logins: u8,
+    orders: u8,
     logouts: u8,
     device_logouts: u8,
     lost_replies: u8,
@@ -126,6 +144,8 @@ enum Wrong {
     EndedBelowLimit,
     MovedExpiredCart,
     NamedAnotherOwner,
+    OrderMissedItsCart,
+    OrderTookFromAnotherCart,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +170,12 @@ pub enum Action {
     Repeat,
     GiveUp,
     LogOut(Token),
+    /// A visitor with a cart begins to pay for one piece.
+    CheckOut(Token),
+    /// A request of the report: the script `buy`. After a lost reply, the report begins again.
+    Settle {
+        is_reply_lost: bool,
+    },
     /// The first step of a logout on all devices: ends the logins.
     EndLogins(Token),
     /// Its second step: deletes the data.
@@ -194,6 +220,14 @@ pub enum Rule {
     LoginLeavesExpiredSession,
     /// `log_in` returns the session that an earlier attempt with the same old token began.
     LoginOncePerOldToken,
+    /// `buy` leads to the session to which a login has moved the cart.
+    BuyFollowsLogin,
+    /// `buy` does not lead to a session without the cart.
+    BuyFollowsCartOnly,
+    /// `log_in` keeps the session to which an earlier login moved the cart.
+    LoginKeepsPlaceOfCart,
+    /// `buy` changes a cart once for each order.
+    BuyOncePerOrder,
     /// `end_logins` keeps the user of the cart.
     EndLoginsKeepsOwner,
     /// `end_logins` leaves the session in `recent:`, where the cleanup finds the data.
@@ -225,8 +259,17 @@ pub struct Sessions {
     off: Option<Rule>,
 }
 
-const NOTHING: Bounds =
-    Bounds { activities: 0, adds: 0, logins: 0, logouts: 0, device_logouts: 0, lost_replies: 0, crashes: 0, hours: 0 };
+const NOTHING: Bounds = Bounds {
+    activities: 0,
+    adds: 0,
+    logins: 0,
+    orders: 0,
+    logouts: 0,
+    device_logouts: 0,
+    lost_replies: 0,
+    crashes: 0,
+    hours: 0,
+};
 
 impl Sessions {
     /// Guests and users who log in and out, with lost replies.
@@ -257,6 +300,13 @@ impl Sessions {
         Self { bounds, off: None }
     }
 
+    /// An order that overlaps logins, with a lost reply.
+    #[must_use]
+    pub const fn orders() -> Self {
+        let bounds = Bounds { adds: 2, logins: 2, orders: 1, logouts: 1, lost_replies: 1, ..NOTHING };
+        Self { bounds, off: None }
+    }
+
     fn has(&self, rule: Rule) -> bool {
         self.off != Some(rule)
     }
@@ -278,6 +328,10 @@ impl Protocol for Sessions {
         Rule::LoginAbandonsForeignCart,
         Rule::LoginLeavesExpiredSession,
         Rule::LoginOncePerOldToken,
+        Rule::BuyFollowsLogin,
+        Rule::BuyFollowsCartOnly,
+        Rule::LoginKeepsPlaceOfCart,
+        Rule::BuyOncePerOrder,
         Rule::EndLoginsKeepsOwner,
         Rule::EndLoginsKeepsRecent,
         Rule::EndLoginsEndsAll,
@@ -292,7 +346,7 @@ impl Protocol for Sessions {
     ];
 
     fn all_bounds() -> Vec<Self> {
-        vec![Self::visitors(), Self::devices(), Self::late_activity(), Self::cleanups()]
+        vec![Self::visitors(), Self::devices(), Self::late_activity(), Self::cleanups(), Self::orders()]
     }
 
     fn without(self, rule: Rule) -> Self {

@@ -34,8 +34,17 @@ pub(super) fn properties() -> Vec<Property<Sessions>> {
         Property::always("overlapping cleanups keep as many sessions as the limit", |_, state: &State| {
             state.wrong != Some(Wrong::EndedBelowLimit)
         }),
-        Property::always("every accepted piece is in a cart or recorded as abandoned", |_, state: &State| {
-            state.pieces() == state.accepted
+        Property::always("every accepted piece is in a cart, bought, or recorded as abandoned", |_, state: &State| {
+            state.pieces() + state.bought == state.accepted
+        }),
+        Property::always("an order takes its piece out of its cart, also after a login", |_, state: &State| {
+            state.wrong != Some(Wrong::OrderMissedItsCart)
+        }),
+        Property::always("an order takes nothing out of another cart", |_, state: &State| {
+            state.wrong != Some(Wrong::OrderTookFromAnotherCart)
+        }),
+        Property::always("an order takes its piece once", |model: &Sessions, state: &State| {
+            state.bought + state.left.orders <= model.bounds.orders
         }),
         Property::always("a request puts at most one piece into a cart", |_, state: &State| {
             state.sessions.iter().all(|session| session.cart.iter().sum::<u8>() <= state.adds)

@@ -1,6 +1,6 @@
 //! The scripts as the model has them, and the code around them.
 
-use super::{Cart, IDLE, LIMIT, Rule, Session, Sessions, State, TOKENS, Token, User, Victims, Wrong, YOUNG};
+use super::{Cart, Checkout, IDLE, LIMIT, Rule, Session, Sessions, State, TOKENS, Token, User, Victims, Wrong, YOUNG};
 
 /// The arguments of the script `reap`.
 struct Targets<'a> {
@@ -66,7 +66,7 @@ impl Sessions {
     /// The script `log_in`.
     pub(super) fn log_in(&self, state: &mut State, old: Option<Token>, user: User) -> Option<()> {
         if let Some(old) = old {
-            let known = state.followers[usize::from(old)];
+            let known = state.followers[usize::from(old)].map(|(known, _)| known);
             let is_current = |known: &Token| {
                 let Session { user: owner, seen, .. } = state.sessions[usize::from(*known)];
                 owner == Some(user) && seen.is_some_and(|seen| seen + IDLE >= state.now)
@@ -79,13 +79,15 @@ impl Sessions {
         let now = state.now;
         let mut cart = Cart::default();
         if let Some(old) = old {
-            state.followers[usize::from(old)] = Some(new);
+            let before = state.followers[usize::from(old)].filter(|_| self.has(Rule::LoginKeepsPlaceOfCart));
+            let mut place = before.and_then(|(_, place)| place);
             let session = state.sessions[usize::from(old)];
             let is_live = session.seen.is_some_and(|seen| seen + IDLE >= now);
             if let Some(owner) = session.user.filter(|_| is_live || !self.has(Rule::LoginLeavesExpiredSession)) {
                 let is_own = owner == User::Guest || owner == user || !self.has(Rule::LoginAbandonsForeignCart);
                 if is_own && self.has(Rule::LoginMovesCart) {
-                    cart = session.cart;
+                    (cart, place) = (session.cart, Some(new));
+                    state.move_place(old, Some(new));
                     if session.cart != Cart::default() && !is_live {
                         state.wrong = Some(Wrong::MovedExpiredCart);
                     }
@@ -97,8 +99,10 @@ impl Sessions {
                 if self.has(Rule::LoginEndsOldSession) {
                     (session.user, session.seen) = (None, None);
                 }
+                state.move_place(old, None);
                 state.is_over[usize::from(old)] = true;
             }
+            state.followers[usize::from(old)] = Some((new, place));
         }
         for session in &mut state.sessions {
             if session.user.is_none() && session.listed == Some(user) {
@@ -108,6 +112,32 @@ impl Sessions {
         let session = Session { user: Some(user), seen: Some(now), cart, listed: Some(user), ended: None };
         state.sessions[usize::from(new)] = session;
         Some(())
+    }
+
+    /// The script `buy`, and the code that calls it again for another session. Returns whether the order is settled.
+    pub(super) fn buy(&self, state: &mut State, order: &mut Checkout) -> bool {
+        if order.is_noted && self.has(Rule::BuyOncePerOrder) {
+            return true;
+        }
+        let index = usize::from(order.next);
+        let cart = &mut state.sessions[index].cart;
+        if let Some(pieces) = cart.iter_mut().find(|pieces| **pieces > 0) {
+            *pieces -= 1;
+            state.bought += 1;
+            if order.place != Some(order.next) {
+                state.wrong = Some(Wrong::OrderTookFromAnotherCart);
+            }
+        } else if let Some((newest, place)) = state.followers[index]
+            && let Some(follower) = place.or_else(|| (!self.has(Rule::BuyFollowsCartOnly)).then_some(newest))
+            && self.has(Rule::BuyFollowsLogin)
+        {
+            order.next = follower;
+            return false;
+        } else if order.place.is_some_and(|place| state.sessions[usize::from(place)].cart != Cart::default()) {
+            state.wrong = Some(Wrong::OrderMissedItsCart);
+        }
+        order.is_noted = true;
+        true
     }
 
     /// The script `end_logins` for all devices, on behalf of the live session `own`.
@@ -182,6 +212,7 @@ impl Sessions {
                 cart,
                 listed: session.listed.filter(|_| whose.is_none()),
             };
+            state.move_place(*token, None);
             state.is_over[index] = true;
         }
     }
@@ -220,6 +251,13 @@ impl State {
 
     fn is_young(&self, token: Token, now: u8) -> bool {
         self.began[usize::from(token)] + YOUNG >= now
+    }
+
+    /// The cart of `from` is the cart of `to` from now on.
+    fn move_place(&mut self, from: Token, to: Option<Token>) {
+        if let Some(order) = self.order.as_mut().filter(|order| order.place == Some(from)) {
+            order.place = to;
+        }
     }
 
     pub(super) fn abandon(&mut self, owner: Option<User>, cart: Cart) {

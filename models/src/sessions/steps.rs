@@ -2,7 +2,7 @@
 
 use stateright::{Model, Property};
 
-use super::{Action, IDLE, Lost, Sessions, State, TOKENS, User, properties::properties};
+use super::{Action, Cart, Checkout, IDLE, Lost, Sessions, State, TOKENS, User, properties::properties};
 
 impl Model for Sessions {
     type State = State;
@@ -17,6 +17,7 @@ impl Model for Sessions {
             began: Default::default(),
             abandoned: Vec::new(),
             followers: Default::default(),
+            order: None,
             activity: None,
             cleanups: Default::default(),
             ended: None,
@@ -29,6 +30,7 @@ impl Model for Sessions {
             adds: 0,
             logins: 0,
             accepted: 0,
+            bought: 0,
             wrong: None,
         }]
     }
@@ -44,6 +46,10 @@ impl Model for Sessions {
             }
             if left.logouts > 0 {
                 actions.push(Action::LogOut(token));
+            }
+            let has_cart = state.sessions[usize::from(token)].cart != Cart::default();
+            if left.orders > 0 && has_cart && self.live_user(state, token, state.now).is_some() {
+                actions.push(Action::CheckOut(token));
             }
             if left.device_logouts > 0
                 && state.ended.is_none()
@@ -70,6 +76,9 @@ impl Model for Sessions {
             if left.crashes > 0 {
                 actions.push(Action::EvictIsolate);
             }
+        }
+        if state.order.is_some() {
+            actions.extend(may_lose.map(|is_reply_lost| Action::Settle { is_reply_lost }));
         }
         if is_waiting {
             if can_draw {
@@ -153,6 +162,19 @@ impl Model for Sessions {
             Action::LogOut(token) => {
                 state.left.logouts -= 1;
                 self.log_out(&mut state, &[token], None);
+            }
+            Action::CheckOut(token) => {
+                state.left.orders -= 1;
+                state.order = Some(Checkout { token, next: token, place: Some(token), is_noted: false });
+            }
+            Action::Settle { is_reply_lost } => {
+                let mut order = state.order.take()?;
+                let is_settled = self.buy(&mut state, &mut order);
+                if is_reply_lost {
+                    state.left.lost_replies -= 1;
+                    order.next = order.token;
+                }
+                state.order = Some(order).filter(|_| is_reply_lost || !is_settled);
             }
             Action::EndLogins(own) => {
                 state.left.device_logouts -= 1;

@@ -6,7 +6,7 @@
 --      T: the visitor's token; F: a fresh token for a guest, '' = create no session
 --      began: the start of a young session: login: alone decides, and its last activity is not read; '' = not young
 --      operation: set (0 removes), add or clear; once_ttl and touch_every in seconds
---      once:L: the token that a login drew in place of T; once:H: the idempotency key
+--      once:L: the token that a login drew in place of T: see `log_in`; once:H: the idempotency key
 -- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
 --      outcome: kept = the session is T's; started = the same, and its cart was empty; created = the session is F's;
 --               repeated = the idempotency key has taken effect before; full, reused, replaced = nothing was written
@@ -27,7 +27,7 @@ if not lives then
   -- A login has just replaced T, and its cookie may not have arrived. A guest's cookie would overwrite it. After ten seconds
   -- without activity of the new session, the visitor counts as one who never got it.
   local follower = replaced and redis.call('GET', replaced)
-  local active = follower and redis.call('ZSCORE', recent, follower)
+  local active = follower and redis.call('ZSCORE', recent, follower:match('%S*'))
   if active and now - active < 10 then return {'replaced', '', {}} end
   if not puts or fresh == '' then return false end
 end

@@ -2,27 +2,31 @@
 -- Starts a user's session under a new token and ends the old session.
 -- The old session's cart and views move to the new session, unless they belong to another user.
 -- If another program has damaged the user's lists, the session starts without an entry there.
--- KEYS login: recent: abandoned: sessions:U devices:U viewed:N cart:N [viewed:O cart:O] [once:K]
--- ARGV N U now idle_cutoff O once_ttl device
---      N, O: the new and the old token, O '' = none; once_ttl: in seconds; device: the value in devices:U
--- returns the token: N, or the token of the session that an earlier attempt, known by once:K, began
+-- KEYS login: recent: abandoned: sessions:U devices:U viewed:N cart:N [viewed:O cart:O once:L] [once:K]
+-- ARGV N U now idle_cutoff O retry_ttl once_ttl device
+--      N, O: the new and the old token, O '' = none; the lifetimes in seconds; device: the value in devices:U
+--      once:L: N; if the cart of O does not move, a space follows, and the token to which an earlier login moved it
+--      once:K: the idempotency key
+-- returns the token: N, or the token of the session that an earlier attempt, known by once:K or else once:L, began
 local login, recent, abandoned, sessions, devices = unpack(KEYS)
-local new, user, now, idle_cutoff, old, once_ttl, device = unpack(ARGV)
-local once = KEYS[old == '' and 8 or 10]
+local new, user, now, idle_cutoff, old, retry_ttl, once_ttl, device = unpack(ARGV)
+local replaced, once = KEYS[10], KEYS[old == '' and 8 or 11]
 
-if once then
-  local known = redis.pcall('GET', once)
-  if type(known) == 'string' and redis.call('HGET', login, known) == user
+if once or replaced then
+  local known = redis.pcall('GET', once or replaced)
+  known = type(known) == 'string' and known:match('%S+')
+  if known and redis.call('HGET', login, known) == user
     and (tonumber(redis.call('ZSCORE', recent, known)) or 0) >= tonumber(idle_cutoff) then return known end
-  redis.call('SET', once, new, 'EX', once_ttl)
 end
 
 local owner = old ~= '' and redis.call('HGET', login, old)
 local seen = owner and redis.call('ZSCORE', recent, old)
+local moves = false
 -- An expired session is left to the cleanup, which records its cart.
 if seen and tonumber(seen) >= tonumber(idle_cutoff) then
   local old_viewed, old_cart = KEYS[8], KEYS[9]
-  if owner == '' or owner == user then
+  moves = owner == '' or owner == user
+  if moves then
     -- A token that was just drawn has no keys, so RENAME overwrites nothing.
     if redis.call('EXISTS', old_viewed) == 1 then redis.call('RENAME', old_viewed, KEYS[6]) end
     if redis.call('EXISTS', old_cart) == 1 then redis.call('RENAME', old_cart, KEYS[7]) end
@@ -41,6 +45,12 @@ if seen and tonumber(seen) >= tonumber(idle_cutoff) then
   redis.call('ZREM', recent, old)
 end
 
+if replaced then
+  local before = not moves and redis.pcall('GET', replaced)
+  local place = type(before) == 'string' and (before:match(' (.*)') or before) or ''
+  redis.call('SET', replaced, moves and new or new .. ' ' .. place, 'EX', retry_ttl)
+end
+if once then redis.call('SET', once, new, 'EX', once_ttl) end
 redis.call('HSET', login, new, user)
 redis.call('ZADD', recent, now, new)
 

@@ -49,10 +49,10 @@ pub static ALL: &[&Script] = &[
 pub static ACCOUNT: Script = lua!("account", "d636346692118b3f370935531da137509bb040e4");
 
 /// Removes the bought quantities from a cart, once per order.
-pub static BUY: Script = lua!("buy", "24f6e087081279c55bfff4284823d3bce79b02a6");
+pub static BUY: Script = lua!("buy", "342e26eb947ffa1d3da616f591d9a4fb5caf5e42");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "abbeb02b08e078f2a5dc8b5ccc5cee98fe4aa1c2");
+pub static CART_WRITE: Script = lua!("cart_write", "c04e72bb91bc414029fff35451e9fb2ddecbf823");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");
@@ -88,7 +88,7 @@ pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83
 pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "b08e61dec438f917655d990c200178f6e420b98f");
+pub static LOG_IN: Script = lua!("log_in", "c7bac5ecee379fc4f8e4181b172083b4479c7a7e");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "6ec9a4ffd5e515ee35a1f1d812136699aa9dee69").readable(PAGE_READS);

@@ -2,6 +2,8 @@
 
 pub mod flash_sale;
 mod insights;
+/// The session of an order ends before the order is settled.
+mod sessions;
 
 use std::time::{Duration, Instant};
 

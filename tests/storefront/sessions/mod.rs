@@ -40,7 +40,7 @@ pub async fn log_in(app: &Rc<App>, old_token: Option<&Token>, name: &str) -> Tok
     crate::support::log_in(&app.redis, old_token, &user(name), app.clock.now(), &app.config.session).await.unwrap()
 }
 
-async fn log_out(app: &Rc<App>, token: &Token) {
+pub async fn log_out(app: &Rc<App>, token: &Token) {
     sessions::log_out(&app.redis, token, app.clock.now(), &app.config.session).await.unwrap();
 }
 
@@ -57,7 +57,7 @@ async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) 
 }
 
 /// Records a view as the storefront does, and waits until it is written.
-async fn view(app: &Rc<App>, token: &Token, name: &str) {
+pub async fn view(app: &Rc<App>, token: &Token, name: &str) {
     let now = app.clock.now();
     app.activity.record_visit(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
     if let Some(work) = app.activity.flush(&app.redis, &app.clock, &app.limits.views, now) {

@@ -5,6 +5,7 @@ use std::{rc::Rc, time::Duration};
 use edgefront::{
     App,
     carts::{self, CartChange, CartWriteRequest, Quantity},
+    orders::{Customer, Order},
     ports::{
         budget::Budget,
         error::Error,
@@ -35,6 +36,8 @@ use crate::{
 
 /// A time step of the model.
 const STEP: Duration = Duration::from_mins(1);
+/// The door of an order's report. The cleanups have the doors 0 and 1.
+const REPORT: usize = 2;
 
 struct World {
     app: Rc<App>,
@@ -44,6 +47,9 @@ struct World {
     tokens: Vec<Token>,
     activity: Option<SessionTouch>,
     cleanups: [FuturesUnordered<Actor>; 2],
+    /// The session of the order, and its report.
+    order: Option<Token>,
+    report: FuturesUnordered<Actor>,
     ended: Option<EndedSessions>,
     /// The request whose reply was lost.
     lost: Option<Request>,
@@ -109,6 +115,32 @@ impl World {
         self.gate.forget(number);
     }
 
+    /// Executes the next request of the order's report.
+    async fn settle(&mut self, is_reply_lost: bool) -> Result<(), String> {
+        if self.report.is_empty() {
+            let token = self.order.clone().ok_or("no order")?;
+            let door = Rc::new(self.gate.door(REPORT));
+            let redis = self.app.redis.with_deadline(Duration::from_secs(20)).through(door);
+            let (config, now) = (self.app.config.clone(), self.app.clock.now());
+            self.report.push(Box::pin(async move {
+                let order = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":1}]}"#;
+                let order = Order::parse(order, &config.cart).expect("an order");
+                let customer = Customer { token: Some(&token), user: None };
+                order.settle(&redis, customer, now, &config.session).await.map(drop).map_err(|error| error.to_string())
+            }));
+            advance(&mut self.report)?;
+        }
+        let request = *self.gate.held_by(REPORT).first().ok_or("the report sends nothing")?;
+        self.gate.step(request).await;
+        if is_reply_lost {
+            self.report = FuturesUnordered::new();
+            self.gate.forget(REPORT);
+            return Ok(());
+        }
+        self.gate.step(request).await;
+        advance(&mut self.report)
+    }
+
     async fn act(&mut self, store: &Store, action: Action) -> Result<(), String> {
         let (app, now) = (self.app.clone(), self.app.clock.now());
         let (redis, session) = (&app.redis, &app.config.session);
@@ -138,6 +170,8 @@ impl World {
             Action::LogOut(token) => {
                 sessions::log_out(redis, &self.token(token), now, session).await.map_err(failed)?;
             }
+            Action::CheckOut(token) => self.order = Some(self.token(token)),
+            Action::Settle { is_reply_lost } => self.settle(is_reply_lost).await?,
             Action::EndLogins(own) => {
                 let token = self.token(own);
                 let ended = sessions::log_out_devices(redis, &token, &DeviceSelection::All, now, session).await;
@@ -176,9 +210,9 @@ impl Real<Sessions> for World {
         let idle = (STEP * u32::from(IDLE) + STEP / 2).as_secs().to_string();
         let app = store.app(&[("SESSION_LIMIT", &LIMIT.to_string()), ("SESSION_IDLE", &idle)]);
         let began = app.clock.now();
-        let (activity, cleanups, ended, lost, keys) = Default::default();
+        let (activity, cleanups, order, report, ended, lost, keys) = Default::default();
         let gate = Gate::new(&store.clock);
-        Self { app, began, gate, tokens: Vec::new(), activity, cleanups, ended, lost, keys }
+        Self { app, began, gate, tokens: Vec::new(), activity, cleanups, order, report, ended, lost, keys }
     }
 
     async fn act(&mut self, store: &Store, step: &Step<'_, Sessions>) -> Result<(), String> {

@@ -20,6 +20,8 @@ pub enum Action {
     Set(Option<usize>, Item, u8),
     Clear(usize),
     Order(usize, Item, u8),
+    /// A report that stops after its first request.
+    OrderAndStop(usize, Item, u8),
     /// Reports the last order again, with this session.
     OrderAgain(usize),
     Reserve(usize),
@@ -67,6 +69,7 @@ pub fn visitor() -> impl Strategy<Value = Action> {
         2 => (maybe(), item(), 0..3_u8).prop_map(|(token, item, quantity)| Set(token, item, quantity)),
         1 => token().prop_map(Clear),
         2 => (token(), item(), 1..3_u8).prop_map(|(token, item, quantity)| Order(token, item, quantity)),
+        1 => (token(), item(), 1..3_u8).prop_map(|(token, item, quantity)| OrderAndStop(token, item, quantity)),
         2 => token().prop_map(OrderAgain),
         4 => token().prop_map(Reserve),
         1 => (token(), 0..3_usize).prop_map(|(token, back)| Cancel(token, back)),

@@ -26,7 +26,7 @@ struct Case {
 fn case() -> impl Strategy<Value = Case> {
     use Action::*;
     let visitor = action::visitor().prop_filter_map("it takes out", |action| match action {
-        Set(..) | Clear(..) | Order(..) | OrderAgain(..) => None,
+        Set(..) | Clear(..) | Order(..) | OrderAndStop(..) | OrderAgain(..) => None,
         Add(token, _, quantity) => Some(Add(token, action::Item::Mug, quantity)),
         action => Some(action),
     });

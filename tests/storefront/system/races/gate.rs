@@ -275,6 +275,29 @@ impl Fetch for Door {
     }
 }
 
+/// A door that only the first request passes.
+pub struct FirstRequest {
+    pub door: Door,
+    pub is_used: Cell<bool>,
+}
+
+impl Fetch for FirstRequest {
+    fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        self.door.fetch(request, deadline)
+    }
+
+    fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+        terms: ExchangeTerms,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+        if self.is_used.replace(true) {
+            return Box::pin(async { Err(TransportError::Unreachable) });
+        }
+        self.door.exchange(request, terms)
+    }
+}
+
 /// The clock of the test. A sleeper is held until the schedule wakes it.
 impl Clock for Door {
     fn now(&self) -> Timestamp {

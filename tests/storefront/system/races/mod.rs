@@ -33,6 +33,8 @@ mod crowd;
 pub mod gate;
 /// The model of the expected results.
 mod model;
+/// Orders.
+mod orders;
 /// Pages and purges.
 mod pages;
 /// Rows and their refreshes.

@@ -19,7 +19,8 @@ use edgefront::{
 
 use super::{
     PIECES,
-    state::{Items, State, end_logins, log_out_devices, reap, seen, take_out, written},
+    orders::Follower,
+    state::{Items, State, end_logins, log_out_devices, reap, seen, written},
     world::{Deed, Doing},
 };
 
@@ -34,16 +35,16 @@ pub struct Model<'a> {
     pub sale_ends: Timestamp,
     /// Tokens whose sessions have ended.
     ended: BTreeSet<String>,
-    /// The shard of the cart from which an order was taken, in the sharded layout.
-    order_shards: BTreeMap<String, u16>,
-    /// The old token of a login → the token that the login drew.
-    followed: BTreeMap<String, String>,
+    /// The session that an order's first report named, in the sharded layout.
+    pub order_carts: BTreeMap<String, Token>,
+    /// The old token of a login → the session that the login began.
+    pub followed: BTreeMap<String, Follower>,
 }
 
 impl<'a> Model<'a> {
     pub fn new(config: &'a Config, keys: Keys, sale_ends: Timestamp) -> Self {
-        let (now, ended, order_shards, followed) = Default::default();
-        Self { config, keys, now, sale_ends, ended, order_shards, followed }
+        let (now, ended, order_carts, followed) = Default::default();
+        Self { config, keys, now, sale_ends, ended, order_carts, followed }
     }
 
     /// Checks the state `after` a request of the action `doing`.
@@ -85,8 +86,12 @@ impl<'a> Model<'a> {
             }
             Deed::LogIn(old, user) => {
                 let new = drawn.ok_or("a login draws a token")?;
-                self.log_in(&mut next, &Login { old: old.as_ref(), new, user: user.as_str() }, now);
-                self.followed.extend(old.as_ref().map(|old| (old.as_str().to_owned(), new.clone())));
+                let moves = self.log_in(&mut next, &Login { old: old.as_ref(), new, user: user.as_str() }, now);
+                if let Some(old) = old {
+                    let before = self.followed.remove(old.as_str()).and_then(|follower| follower.place);
+                    let place = if moves { Some(new.clone()) } else { before };
+                    self.followed.insert(old.as_str().to_owned(), Follower { token: new.clone(), place });
+                }
                 doing.expected = Some(new.clone());
             }
             Deed::LogOut(token) => reap(&mut next, token.as_str(), ""),
@@ -121,27 +126,7 @@ impl<'a> Model<'a> {
                     None => "nobody".to_owned(),
                 });
             }
-            Deed::Order(token, order, user) => {
-                if self.keys.is_sharded() {
-                    let shard = self.keys.shard_of(token).number();
-                    let noted = *self.order_shards.entry(order.id.to_string()).or_insert(shard);
-                    if step == 0 {
-                        return Ok(next);
-                    }
-                    if noted == shard {
-                        take_out(&mut next, token.as_str(), order);
-                    }
-                } else {
-                    take_out(&mut next, token.as_str(), order);
-                }
-                if let (Some(user), Some(_)) = (user, &order.reservation)
-                    && next.counted.insert(order.id.to_string())
-                {
-                    next.sold += 1;
-                    next.bought.insert(user.to_string(), order.id.to_string());
-                    next.holds.remove(user.as_str());
-                }
-            }
+            Deed::Order { .. } => self.order(&mut next, doing),
             Deed::Reserve(_) | Deed::Cancel(..) if self.keys.is_sharded() && step == 0 => {}
             Deed::Reserve(token) => {
                 let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now).unwrap_or_default();
@@ -181,20 +166,23 @@ impl<'a> Model<'a> {
 
     /// The session of `user` that an earlier login with `old` began, if it is still live: this one is its retry.
     fn followed_by(&self, before: &State, old: Option<&Token>, user: &str, now: Timestamp) -> Option<&String> {
-        self.followed.get(old?.as_str()).filter(|token| self.user(before, token, now) == Some(user))
+        let token = self.followed.get(old?.as_str()).map(|follower| &follower.token);
+        token.filter(|token| self.user(before, token, now) == Some(user))
     }
 
     /// The session that a login began in place of this one is just in use: a cart write must not start a guest's session.
     fn is_just_replaced(&self, state: &State, token: &Token, now: Timestamp) -> bool {
-        let follower = self.followed.get(token.as_str()).and_then(|follower| state.recent.get(follower));
+        let follower = self.followed.get(token.as_str()).and_then(|follower| state.recent.get(&follower.token));
         follower.is_some_and(|active| now.since(*active) < Duration::from_secs(10))
     }
 
-    fn log_in(&self, next: &mut State, &Login { old, new, user }: &Login, now: Timestamp) {
-        if let Some(old) = old.map(Token::as_str)
-            && let Some(owner) = self.user(next, old, now).map(str::to_owned)
-        {
-            if owner.is_empty() || owner == user {
+    /// Returns whether the cart of the old session moved.
+    fn log_in(&self, next: &mut State, &Login { old, new, user }: &Login, now: Timestamp) -> bool {
+        let old = old.map(Token::as_str);
+        let owner = old.and_then(|old| self.user(next, old, now)).map(str::to_owned);
+        let moves = owner.as_ref().is_some_and(|owner| owner.is_empty() || owner == user);
+        if let Some(old) = old.filter(|_| owner.is_some()) {
+            if moves {
                 let (cart, viewed) = (next.carts.remove(old), next.viewed.remove(old));
                 next.carts.extend(cart.map(|cart| (new.to_owned(), cart)));
                 next.viewed.extend(viewed.map(|viewed| (new.to_owned(), viewed)));
@@ -203,6 +191,7 @@ impl<'a> Model<'a> {
         }
         next.login.insert(new.to_owned(), user.to_owned());
         next.recent.insert(new.to_owned(), now);
+        moves
     }
 
     /// A cart write and its response.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use edgefront::{orders::Order, ports::time::Timestamp, schema::redis::Redis};
+use edgefront::{ports::time::Timestamp, schema::redis::Redis};
 use serde_json::{Value, json};
 use upstash_rest::Command;
 
@@ -181,19 +181,4 @@ pub fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bo
             }
         }
     }
-}
-
-/// Removes the bought items from the cart, once for each order.
-pub fn take_out(state: &mut State, token: &str, order: &Order) {
-    if !state.settled.insert(order.id.to_string()) {
-        return;
-    }
-    let Some(cart) = state.carts.get_mut(token) else { return };
-    for line in &order.lines {
-        if let Some(quantity) = cart.get_mut(line.item.as_str()) {
-            *quantity = quantity.saturating_sub(line.quantity.into());
-        }
-    }
-    cart.retain(|_, quantity| *quantity > 0);
-    state.carts.retain(|_, cart| !cart.is_empty());
 }

@@ -1,6 +1,11 @@
 //! The state that the actors of a case share, and the execution of their actions.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+    time::Duration,
+};
 
 use edgefront::{
     App,
@@ -27,7 +32,7 @@ use serde_json::json;
 use super::{
     PIECES,
     action::{Action, Item, User},
-    gate::Gate,
+    gate::{FirstRequest, Gate},
     state::State,
 };
 use crate::support::{TestClock, row};
@@ -40,6 +45,8 @@ pub struct Doing {
     pub history: Vec<State>,
     /// The response that the model expects, once known.
     pub expected: Option<String>,
+    /// The session to whose cart the last request of an order led.
+    pub cart: Option<String>,
 }
 
 /// An action whose session is known.
@@ -54,7 +61,13 @@ pub enum Deed {
     Set(Option<Token>, ItemId, u32),
     Add(Option<Token>, ItemId, u32),
     Clear(Token),
-    Order(Token, Order, Option<UserId>),
+    /// `stops`: the report stops after its first request.
+    Order {
+        token: Token,
+        order: Order,
+        user: Option<UserId>,
+        stops: bool,
+    },
     Reserve(Token),
     Cancel(Token, ReservationId),
     Clean(CleanupProbe),
@@ -146,14 +159,14 @@ impl World {
                 Deed::Set(token.and_then(|token| self.token(token)), id(item), quantity.into())
             }
             Action::Clear(token) => Deed::Clear(self.token(token)?),
-            Action::Order(token, item, quantity) => {
+            Action::Order(token, item, quantity) | Action::OrderAndStop(token, item, quantity) => {
                 let token = self.token(token)?;
                 let (order, user) = self.order(item, quantity.into(), None);
-                Deed::Order(token, order, user)
+                Deed::Order { token, order, user, stops: matches!(action, Action::OrderAndStop(..)) }
             }
             Action::OrderAgain(token) => {
                 let (order, user) = self.given.borrow().orders.last()?.clone();
-                Deed::Order(self.token(token)?, order, user)
+                Deed::Order { token: self.token(token)?, order, user, stops: false }
             }
             Action::Reserve(token) => Deed::Reserve(self.token(token)?),
             Action::Cancel(token, back) => Deed::Cancel(self.token(token)?, reservation(back)?.0),
@@ -165,7 +178,7 @@ impl World {
                 }
                 self.given.borrow_mut().sold += 1;
                 let (order, user) = self.order(Item::Pan, 1, Some((reserved.0, reserved.1)));
-                Deed::Order(token, order, user)
+                Deed::Order { token, order, user, stops: false }
             }
             Action::CleanOverflow => Deed::Clean(CleanupProbe::Overflow),
             Action::CleanIdle => Deed::Clean(CleanupProbe::Idle),
@@ -192,7 +205,15 @@ impl World {
     pub async fn perform(&self, actor: usize, redis: &Redis, action: Action) -> Result<(), String> {
         let now = self.clock.now();
         let Some(deed) = self.deed(action, now) else { return Ok(()) };
-        self.doing[actor].replace(Some(Doing { deed: deed.clone(), now, history: Vec::new(), expected: None }));
+        self.doing[actor].replace(Some(Doing {
+            deed: deed.clone(),
+            now,
+            history: Vec::new(),
+            expected: None,
+            cart: None,
+        }));
+        let stopping = matches!(deed, Deed::Order { stops: true, .. }).then(|| self.stopping_redis(actor));
+        let redis = stopping.as_ref().unwrap_or(redis);
         let told = self.told(redis, &deed, now).await.map_err(|error| format!("{action:?} failed: {error}"))?;
         let expected = self.doing[actor].take().and_then(|doing| doing.expected);
         match expected {
@@ -252,9 +273,12 @@ impl World {
                 self.wrote(wrote)
             }
             Deed::Clear(token) => self.wrote(carts::change(redis, Some(token), &CartChange::Clear, now, config).await),
-            Deed::Order(token, order, user) => {
+            Deed::Order { token, order, user, stops } => {
                 let customer = Customer { token: Some(token), user: user.as_ref() };
-                order.settle(redis, customer, now, session).await?;
+                let settled = order.settle(redis, customer, now, session).await;
+                if !stops {
+                    settled?;
+                }
                 String::new()
             }
             Deed::Reserve(token) => match (FlashSales { redis, source: None, config }).reserve(&sale, token, now).await
@@ -294,6 +318,12 @@ impl World {
             Ok(CartWriteOutcome { session: None, .. }) => "nobody".to_owned(),
             Err(error) => error.to_string(),
         }
+    }
+
+    /// As [`World::redis`]; every request after the first one fails.
+    fn stopping_redis(&self, actor: usize) -> Redis {
+        let door = FirstRequest { door: self.gate.door(actor), is_used: Cell::new(false) };
+        self.app.redis.with_deadline(Duration::from_secs(20)).through(Rc::new(door))
     }
 
     /// The client of Redis of `actor`.
