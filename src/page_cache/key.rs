@@ -97,6 +97,12 @@ impl PageKey {
         self.named.as_ref().or(self.parts.item.as_ref())
     }
 
+    /// The item that the URL names.
+    #[must_use]
+    pub fn item_of_url(&self) -> Option<&ItemId> {
+        self.parts.item.as_ref()
+    }
+
     /// Returns whether the item's popularity may admit the page.
     ///
     /// # Errors

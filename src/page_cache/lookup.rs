@@ -178,6 +178,7 @@ impl<'a> Lookup<'a> {
         let all = [keys.ranking()].into_iter().chain(of_page).chain([keys.purged(), keys.latest_purge()]);
         Command::script(&PAGE, all.chain(of_session))
             .arg(self.key.item().map_or("", ItemId::as_str))
+            .arg(self.key.item_of_url().map_or("", ItemId::as_str))
             .arg(hash)
             .num(self.now.as_millis())
             .arg(&self.lease_id)

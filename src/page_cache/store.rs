@@ -149,12 +149,13 @@ pub async fn invalidate(redis: &Redis, keys: &[PageKey]) -> Result<(), Error> {
 /// The reply of the script: whether the page is stored, its bytes or those of all pages, and whether they are an addition.
 type Ended = (bool, i64, bool);
 
-/// Without `accounts`, the script does not write the account. All pages share the account's key.
+/// Without `accounts`, the script does not write the account. All pages share the account's key. The page's own line has the
+/// item that the origin named.
 fn end(keys: Keys, lease: &Lease, accounts: bool) -> Command {
     let hash = lease.key.hash();
     let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged(), keys.latest_purge()];
     Command::script(&STORE, of_page.into_iter().chain(accounts.then(|| keys.pages())))
-        .arg(lease.key.item().map_or("", ItemId::as_str))
+        .arg(lease.key.item_of_url().map_or("", ItemId::as_str))
         .arg(hash)
         .arg(&lease.id)
 }

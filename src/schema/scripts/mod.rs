@@ -13,7 +13,7 @@ macro_rules! lua {
 }
 
 /// The SHA-1 of `page.lua` with the flag `no-writes`.
-const PAGE_READS: &str = "9a4eaa767176db1da9ec3acc97dfc1d125c79d0c";
+const PAGE_READS: &str = "d87e6faaabfbaa51032ab6068db89db8c7a8d4b1";
 
 /// The SHA-1 of `related.lua` with the flag `no-writes`.
 const RELATED_READS: &str = "75c89709da758363bc14bdad77de179031aba68a";
@@ -91,7 +91,7 @@ pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e9351113
 pub static LOG_IN: Script = lua!("log_in", "c7bac5ecee379fc4f8e4181b172083b4479c7a7e");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
-pub static PAGE: Script = lua!("page", "6ec9a4ffd5e515ee35a1f1d812136699aa9dee69").readable(PAGE_READS);
+pub static PAGE: Script = lua!("page", "59b3d312be4514c7fff3e95365a00d43e3ac2dd1").readable(PAGE_READS);
 
 /// Marks pages as purged.
 pub static PURGE: Script = lua!("purge", "c4e1e8fbb7252d05b6255fecc3874a3bfa89d08d");

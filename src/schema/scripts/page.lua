@@ -1,7 +1,8 @@
 #!lua flags=allow-key-locking
 -- Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 -- KEYS viewed: cache:{hash} variants:{hash} render:{hash} purged: purged:latest [login: [recent:]]
--- ARGV item ('' = none), hash, now (ms), lease id, lease (ms; 0 = only look, without a write), lease even if fresh (1 or 0),
+-- ARGV item ('' = none), the URL's own item ('' = none), hash, now (ms), lease id, lease (ms; 0 = only look, without a write),
+--   lease even if fresh (1 or 0),
 --   lease only if the page was stored before or its item ranks below this number ('' = always),
 --   render of the entry that the caller has ('' = none), token ('' = no session to check),
 --   session only if the page is not fresh (1 or 0), (header, value)*
@@ -13,9 +14,9 @@
 --   {headers that it varies by, {value in login: or nil, score in recent: or nil} or nil if the session was not read}}
 --   The rank of a fresh page's item is nil, except for a caller that only looks and has no entry.
 local ranking, page, variants, lease, purged, latest, login, recent = unpack(KEYS)
-local item, hash, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local lease_id, lease_ms, even_if_fresh, below, held = ARGV[4], ARGV[5], ARGV[6] == '1', tonumber(ARGV[7]), ARGV[8]
-local token, only_if_stale = ARGV[9], ARGV[10] == '1'
+local item, of_url, hash, now = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local lease_id, lease_ms, even_if_fresh, below, held = ARGV[5], ARGV[6], ARGV[7] == '1', tonumber(ARGV[8]), ARGV[9]
+local token, only_if_stale = ARGV[10], ARGV[11] == '1'
 
 local entry, holder, newest = unpack(redis.call('MGET', page, lease, latest), 1, 3)
 -- Another program may have damaged any key. Such a key counts as missing.
@@ -24,7 +25,7 @@ local state, vary = '', ''
 local fields = entry and string.match(entry, '^edgefront/3 vary ([^\n]*)$')
 if fields then
   local given, variant = {}, ''
-  for index = 11, #ARGV, 2 do given[ARGV[index]] = ARGV[index + 1] end
+  for index = 12, #ARGV, 2 do given[ARGV[index]] = ARGV[index + 1] end
   for field in string.gmatch(fields, '[^,]+') do
     variant = variant .. field .. (given[field] and '=' .. given[field] or '') .. '\n'
   end
@@ -36,7 +37,7 @@ end
 -- that the origin named: ', item'. If no purge came after `stamp`, one comparison suffices.
 local function purges_after(stamp, tags)
   if tonumber(newest or 0) <= tonumber(stamp) and (newest or stamp == '0') then return false, false end
-  local names, hard_mark, soft_mark = {'all', 'item:' .. item, 'url:' .. hash}, false, false
+  local names, hard_mark, soft_mark = {'all', 'item:' .. item, 'item:' .. of_url, 'url:' .. hash}, false, false
   for tag in string.gmatch(tags, '[^,]+') do
     local shown = string.match(tag, '^ (.*)')
     names[#names + 1] = shown and 'item:' .. shown or 'tag:' .. tag

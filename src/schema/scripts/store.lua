@@ -3,7 +3,7 @@
 -- It stores nothing if the lease is lost or the page was purged since.
 -- KEYS cache:{hash} variants:{hash} render:{hash} purged: purged:latest [stored:]
 --   stored: = add the page to the account of page sizes. Without it, and for variants, the caller does that.
--- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, most variants,
+-- ARGV the URL's own item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, most variants,
 --   keep the lease (1 = the page outlives it and there are no variants, so the page's own line ends it),
 --   its size in units, when it is stored, when it dies and its size as in `account`,
 --   entry ('' = nothing to store, 'unstorable …' = hit-for-miss note)

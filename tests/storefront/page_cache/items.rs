@@ -6,13 +6,14 @@ use edgefront::{
     routes,
     schema::ids::ItemId,
 };
+use futures_util::future::join;
 use http::Method;
 use serde_json::json;
 
 use super::{cache_status, header, is_hit, make_popular, stored_pages};
 use crate::{
     routes::api::service,
-    support::{Reply, Shop, Store, TestOrigin, scenarios, set_cookie},
+    support::{Reply, Shop, Store, TestOrigin, eventually, scenarios, set_cookie},
 };
 
 scenarios! {
@@ -24,6 +25,7 @@ scenarios! {
     a_view_counts_for_the_named_item_wherever_the_page_came_from,
     a_session_remembers_the_named_item,
     a_purge_of_the_item_voids_its_named_page,
+    a_purge_of_the_urls_item_voids_a_page_that_names_another_one,
     a_page_that_is_no_longer_named_is_no_items_page,
     a_named_page_with_parameters_is_not_admitted_by_popularity,
     a_304_keeps_the_name_of_the_stored_page,
@@ -159,6 +161,49 @@ async fn a_purge_of_the_item_voids_its_named_page(shop: &Shop) {
         purge("mug", PurgeMode::Hard).await;
         assert!(!is_hit(&visit_from(shop, "203.0.113.1", PAGE).await), "{tags}");
     }
+}
+
+async fn a_purge_of_the_urls_item_voids_a_page_that_names_another_one(shop: &Shop) {
+    let show = |body: &'static str, control: &'static str| {
+        shop.origin.answer_with(move |_| Reply::html(body).header("edge-item", "mug").header("cache-control", control));
+    };
+    let purge = async |mode| {
+        let purges = [Purge::Item(ItemId::parse("pan").unwrap())];
+        purge(&shop.store.aside, &purges, mode).await.unwrap();
+    };
+    let visit = async || visit_from(shop, "203.0.113.1", "/products/pan").await;
+    show("old", "max-age=60, stale-while-revalidate=60");
+    visit().await;
+    assert!(is_hit(&visit().await));
+    show("new", "max-age=60, stale-while-revalidate=60");
+    purge(PurgeMode::Soft).await;
+    assert_eq!(visit().await.text().await.unwrap(), "old", "stale, while it is rendered again");
+    assert_eq!(visit().await.text().await.unwrap(), "new");
+    purge(PurgeMode::Hard).await;
+    assert_eq!(cache_status(&visit().await), "edgefront; fwd=uri-miss; stored");
+
+    // A purge during the render.
+    purge(PurgeMode::Hard).await;
+    shop.origin.hold();
+    let asked = shop.origin.count();
+    let change = async {
+        eventually("the origin is asked", async || shop.origin.count() > asked).await;
+        purge(PurgeMode::Hard).await;
+        shop.origin.release();
+    };
+    join(visit(), change).await;
+    assert_eq!(cache_status(&visit().await), "edgefront; fwd=uri-miss; stored", "the first render is not stored");
+
+    // A purge of the hit-for-miss note.
+    show("new", "no-store");
+    purge(PurgeMode::Hard).await;
+    for expected in ["fwd=uri-miss", "fwd=bypass"] {
+        assert_eq!(cache_status(&visit().await), format!("edgefront; {expected}; detail=no-store"));
+    }
+    purge(PurgeMode::Hard).await;
+    // The isolate asks Redis behind this response.
+    visit().await;
+    assert_eq!(cache_status(&visit().await), "edgefront; fwd=uri-miss; detail=no-store");
 }
 
 async fn a_page_that_is_no_longer_named_is_no_items_page(shop: &Shop) {
