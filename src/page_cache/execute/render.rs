@@ -120,17 +120,21 @@ impl StreamingPage {
 /// Longest time that a visitor waits for a complete body before it is streamed.
 const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Asks the origin. If the response varies on a header that the origin did not get, asks again with this header.
+/// Asks the origin. If the response varies on a header that the origin did not get, asks again with this header: a page may be
+/// stored only under values that selected it (RFC 9111 §4.1). Each repetition sends one more of the request's headers.
 ///
 /// # Errors
 /// [`Error::Origin`], also for a truncated body; [`Error::Esi`] if the page is refused; [`Error::Busy`]; [`Error::Database`] of the demo
 /// shop.
 pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
-    let first = exchange(app, request, request.sent.as_ref()).await?;
-    let lacks = |page: &StoredPage| request.selecting.lacks(&page.vary, request.sent.as_ref());
-    let exchanged = match first {
-        Exchanged::Storable { page, .. } if lacks(&page) => exchange(app, request, Some(&page.vary)).await?,
-        first => first,
+    let mut sent = request.sent.clone();
+    let exchanged = loop {
+        match (exchange(app, request, sent.as_ref()).await?, &mut sent) {
+            (Exchanged::Storable { page, .. }, Some(sent)) if request.selecting.lacks(&page.vary, Some(sent)) => {
+                page.vary.iter().for_each(|name| sent.insert(name.to_owned()));
+            }
+            (exchanged, _) => break exchanged,
+        }
     };
     match exchanged {
         Exchanged::NotStorable(response) => Ok(RenderOutcome::NotStorable(response)),

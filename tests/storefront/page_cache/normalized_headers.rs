@@ -1,7 +1,10 @@
 //! `HEADERS_NORMALIZED`: an origin that varies on headers with many spellings. Like Django with its `LocaleMiddleware`,
 //! this origin selects the language, and it sends phones another page.
 
-use super::rfc9111::{ask, fresh, status};
+use super::{
+    make_popular,
+    rfc9111::{ask, fresh, status},
+};
 use crate::support::{Asked, Reply, Shop, scenarios};
 
 scenarios! {
@@ -13,6 +16,7 @@ scenarios! {
     browsers_with_one_language_share_a_page,
     a_language_that_the_shop_lacks_has_the_page_without_the_header,
     devices_share_a_page,
+    an_origin_that_names_its_headers_one_by_one_gets_all_of_them,
     a_header_without_values_selects_nothing,
     a_varied_header_is_normalized,
     a_personal_response_gets_the_clients_own_header,
@@ -55,6 +59,28 @@ async fn devices_share_a_page(shop: &Shop) {
     assert!(status(shop, "/page", &[("user-agent", android)]).await.starts_with("hit"));
     assert_eq!(ask(shop, "/page", &[("user-agent", "Mozilla/5.0 (X11) Firefox/145.0")]).await.1, ", edgefront");
     assert!(status(shop, "/page", &[("user-agent", "curl/8.0")]).await.starts_with("hit"));
+}
+
+// RFC 9111 §4.1: only the German page has a form for phones, and only this form another type.
+async fn an_origin_that_names_its_headers_one_by_one_gets_all_of_them(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer_with(|asked| {
+        let [language, agent, accept] = ["accept-language", "user-agent", "accept"].map(|name| asked.header(name));
+        let vary = match (language, agent) {
+            ("de", "Mobile") => "Accept-Language, User-Agent, Accept",
+            ("de", _) => "Accept-Language, User-Agent",
+            _ => "Accept-Language",
+        };
+        Reply::html(format!("{language}, {agent}, {accept}")).header("vary", vary)
+    });
+    let phone = [("accept-language", "de"), ("user-agent", "Mobile"), ("accept", "text/html")];
+    let expected = "de, Mobile, text/html";
+    assert_eq!(ask(shop, "/products/mug", &phone).await, ("fwd=uri-miss; stored".to_owned(), expected.to_owned()));
+    assert_eq!(shop.origin.count(), 4);
+    let (status, body) = ask(shop, "/products/mug", &phone).await;
+    assert!(status.starts_with("hit") && body == expected, "{status}: {body}");
+    let desktop = ask(shop, "/products/mug", &[phone[0], phone[2]]).await;
+    assert_eq!(desktop.1, "de, edgefront, text/html");
 }
 
 async fn a_header_without_values_selects_nothing(shop: &Shop) {
