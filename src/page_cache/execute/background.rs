@@ -45,7 +45,14 @@ impl BackgroundRender {
             let vary = stored.as_ref().map(|page| page.vary.clone());
             let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);
             (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
-            match render(&app, &request).await {
+            let outcome = match render(&app, &request).await {
+                // A stored page may replace the error of this render.
+                Err(Error::Esi(cause)) if stored.is_none() => {
+                    Ok(RenderOutcome::NotStorable(UnstorableResponse::of_refused_esi(cause)))
+                }
+                outcome => outcome,
+            };
+            match outcome {
                 Ok(RenderOutcome::Complete { page, .. })
                     if let Some(head) = follows.as_ref().filter(|head| !head.is_like(&page)) =>
                 {
@@ -68,9 +75,13 @@ impl BackgroundRender {
                     let Unstorable { reason, cause, .. } = &why;
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
                     let is_of_one_client = others_have_page || selecting.may_cause(response.status());
-                    if FollowUp::of(*reason, false, is_of_one_client) == FollowUp::NoteUnstorable {
+                    let follow_up = FollowUp::of(*reason, false, is_of_one_client);
+                    if follow_up == FollowUp::NoteUnstorable {
                         end_unstorable(&app, &lease, &why).await;
                     } else {
+                        if let (FollowUp::NoteClass, Some(head)) = (follow_up, &follows) {
+                            app.pages.note_unstorable_for(&head.class, app.clock.now());
+                        }
                         log_error(store::release(&app.redis, &lease).await);
                     }
                 }

@@ -87,6 +87,15 @@ pub struct UnstorableResponse {
     pub why: Box<Unstorable>,
 }
 
+impl UnstorableResponse {
+    /// The response of a page whose ESI is refused: it has no content.
+    pub(super) fn of_refused_esi(cause: String) -> Self {
+        log::error!("page cache: esi: {cause}");
+        let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
+        Self { response: Box::default(), directives: OriginDirectives::default(), why }
+    }
+}
+
 /// Asks the origin for the page once.
 ///
 /// # Errors

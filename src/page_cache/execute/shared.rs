@@ -120,7 +120,7 @@ impl SharedRender {
             }
             Ok(RenderOutcome::NotStorable(unstorable)) if failed => self.finish_failed(unstorable).await,
             Ok(RenderOutcome::NotStorable(unstorable)) => self.finish_not_stored(unstorable, session).await,
-            Err(Error::Esi(cause)) => self.finish_not_stored(refused_esi(cause), session).await,
+            Err(Error::Esi(cause)) => self.finish_not_stored(UnstorableResponse::of_refused_esi(cause), session).await,
             Err(error) => self.fail(&error),
         }
     }
@@ -317,13 +317,6 @@ impl PageRequest {
         status.append_to(&mut response);
         proxy::finish(&self.visit, &head, None, response, directives).await
     }
-}
-
-/// The response of a page whose ESI is refused: it has no content.
-fn refused_esi(cause: String) -> UnstorableResponse {
-    log::error!("page cache: esi: {cause}");
-    let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
-    UnstorableResponse { response: Box::default(), directives: OriginDirectives::default(), why }
 }
 
 /// Stores a page after its response, if this request holds the lease.

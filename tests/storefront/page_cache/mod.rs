@@ -1,6 +1,7 @@
 //! The page cache as its clients see it: responses, requests to the origin, and data in Redis.
 
 mod admission;
+mod background_notes;
 mod bound;
 mod cookies;
 mod esi;
