@@ -5,7 +5,7 @@
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memchr_iter;
 
-use super::{policy::validation::is_token, stored_page::StoredPage};
+use super::policy::validation::is_token;
 
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
@@ -39,12 +39,11 @@ impl SessionIds {
     }
 
     /// Returns whether the body or a header contains an id.
-    pub fn are_in(&self, page: &StoredPage) -> bool {
-        if page.headers.iter().any(|(name, value)| is_token(name) && value.len() >= MIN_VALUE) {
+    pub fn are_in(&self, headers: &HeaderMap, body: &[u8]) -> bool {
+        if headers.iter().any(|(name, value)| is_token(name) && value.len() >= MIN_VALUE) {
             return true;
         }
-        let body = page.body.read();
-        let mut texts = page.headers.values().map(HeaderValue::as_bytes).chain([&body[..]]);
+        let mut texts = headers.values().map(HeaderValue::as_bytes).chain([body]);
         texts.any(|text| has_named_id(text) || self.0.iter().any(|value| contains(text, value.as_bytes())))
     }
 }

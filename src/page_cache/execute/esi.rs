@@ -4,10 +4,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use url::Url;
 
-use super::exchange::{RenderRequest, without_dropped_cookies};
+use super::{
+    exchange::{RenderRequest, without_dropped_cookies},
+    render::session_ids,
+};
 use crate::{
     App,
     page_cache::{
@@ -182,6 +185,7 @@ impl Sender<'_> {
             return Err(Missing::Private(Reason::Personal));
         }
         let config = &app.config.page;
+        let ids = session_ids(app, url.as_str(), &head.headers);
         let headers = without_dropped_cookies(head.headers, &config.cookies, url.path());
         // A rule for the page does not share a private fragment.
         let heuristic = Heuristic { overrides: false, ..heuristic(config, request.key, Ok(())) };
@@ -202,6 +206,10 @@ impl Sender<'_> {
             Error::Busy => Missing::Busy,
             error => failed(&error),
         })?;
+        // No visitor gets the headers of a fragment.
+        if ids.are_in(&HeaderMap::new(), &body) {
+            return Err(Missing::Private(Reason::Personal));
+        }
         let limit = freshness.stated.then_some((arrived, freshness));
         Ok(SharedFragment {
             body,

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     esi,
@@ -151,7 +151,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
             collect(app, request, page, *response, directives).await
         }
         Exchanged::Storable { mut page, validated: None, response, .. } => {
-            let ids = session_ids(app, request, &response);
+            let ids = session_ids(app, request.key.url(), response.headers());
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
             let finished = finish(app, request.key, &mut page, Some(&ids)).await;
             finished.map_err(|reason| Error::Esi(cause_of(reason).to_owned()))?;
@@ -161,9 +161,9 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
     }
 }
 
-/// The ids of sessions that the page of a storable response must not contain.
-fn session_ids(app: &App, request: &RenderRequest<'_>, response: &Response) -> SessionIds {
-    SessionIds::of(response.headers(), request.key.url(), app.config.page.cookies.csrf.as_deref())
+/// The ids of sessions that a page or fragment must not contain. `headers`: those of its response from `url`.
+pub(super) fn session_ids(app: &App, url: &str, headers: &HeaderMap) -> SessionIds {
+    SessionIds::of(headers, url, app.config.page.cookies.csrf.as_deref())
 }
 
 /// Completes a page whose body has arrived. Placeholders have already replaced its tokens.
@@ -175,7 +175,7 @@ async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: Option<&Se
     set_etag(page);
     find_holes(app, key, page).await;
     if let Some(ids) = ids {
-        if ids.are_in(page) {
+        if ids.are_in(&page.headers, &page.body.read()) {
             return Err(Reason::Personal);
         }
         if page.body.len() > app.config.page.max_bytes {
@@ -229,7 +229,7 @@ async fn collect(
     let Some(mut permit) = acquire_memory(app, content_length) else {
         return Ok(not_storable(Reason::Busy, response, directives));
     };
-    let ids = session_ids(app, request, &response);
+    let ids = session_ids(app, request.key.url(), response.headers());
     let (head, body) = response.into_parts();
     let limit = app.config.page.max_bytes;
     // Holes are found in a whole body only, so a page with rules for holes is not streamed.

@@ -26,6 +26,7 @@ scenarios! {
     a_redirect_with_the_id_of_a_session_is_not_shared,
     a_response_with_the_token_of_a_session_in_a_header_is_not_shared,
     a_slow_page_with_the_id_of_a_session_is_not_shared,
+    a_fragment_with_the_id_of_a_session_is_not_shared,
     the_value_of_a_cookie_that_is_no_id_does_not_stop_sharing,
 }
 
@@ -104,6 +105,32 @@ async fn a_slow_page_with_the_id_of_a_session_is_not_shared(shop: &Shop) {
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
     assert!(cache_status(&shop.visit("/page").await).ends_with("; detail=personal"));
+}
+
+async fn a_fragment_with_the_id_of_a_session_is_not_shared(shop: &Shop) {
+    for (path, name, cookie) in [("/shoes/red", "?shop=", "shopid="), ("/cups/mug", ";jsessionid=", "")] {
+        let next = ids();
+        shop.origin.answer_with(move |asked| {
+            if asked.path == path {
+                let page = Reply::html("Shoes<esi:include src='/shoes/mini'/>").header("cache-control", "max-age=60");
+                return page.header("surrogate-control", r#"content="ESI/1.0""#);
+            }
+            let id = next();
+            let fragment =
+                Reply::html(format!("<a href='/cart{name}{id}'>Cart</a>")).header("cache-control", "max-age=60");
+            if cookie.is_empty() { fragment } else { fragment.header("set-cookie", format!("{cookie}{id}; Path=/")) }
+        });
+        let mut seen = HashSet::new();
+        for visit in 0..3 {
+            let answer = shop.visit(path).await;
+            let status = cache_status(&answer);
+            assert_eq!(status.starts_with("edgefront; hit"), visit > 0, "{path}: {status}");
+            let body = answer.text().await.unwrap();
+            assert!(body.starts_with(&format!("Shoes<a href='/cart{name}")), "{path}: {body}");
+            assert!(seen.insert(body), "{path}, visit {visit}");
+            shop.settled().await;
+        }
+    }
 }
 
 async fn the_value_of_a_cookie_that_is_no_id_does_not_stop_sharing(shop: &Shop) {
