@@ -138,7 +138,10 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
     };
     match exchanged {
         Exchanged::NotStorable(response) => Ok(RenderOutcome::NotStorable(response)),
-        Exchanged::Storable { mut page, validated: Some(stored), .. } => {
+        Exchanged::Storable { mut page, validated: Some(stored), response, directives } => {
+            if session_ids(app, request.key.url(), response.headers()).are_in(&page.headers, &[]) {
+                return Ok(not_storable(Reason::Personal, *response, directives));
+            }
             page.body = stored.body.clone();
             if page.tags.is_empty() {
                 page.tags.clone_from(&stored.tags);

@@ -27,6 +27,7 @@ scenarios! {
     a_response_with_the_token_of_a_session_in_a_header_is_not_shared,
     a_slow_page_with_the_id_of_a_session_is_not_shared,
     a_fragment_with_the_id_of_a_session_is_not_shared,
+    a_304_with_the_id_of_a_session_is_not_shared,
     the_value_of_a_cookie_that_is_no_id_does_not_stop_sharing,
 }
 
@@ -130,6 +131,27 @@ async fn a_fragment_with_the_id_of_a_session_is_not_shared(shop: &Shop) {
             assert!(seen.insert(body), "{path}, visit {visit}");
             shop.settled().await;
         }
+    }
+}
+
+async fn a_304_with_the_id_of_a_session_is_not_shared(shop: &Shop) {
+    let next = ids();
+    shop.origin.answer_with(move |asked| {
+        let reply = match asked.header("if-none-match") {
+            "" => Reply::html("page").header("link", "</cart>"),
+            _ => Reply::status(304).header("link", format!("</cart;jsessionid={}>", next())),
+        };
+        reply.header("etag", "\"a\"").header("cache-control", "max-age=0")
+    });
+    for _ in 0..3 {
+        let answer = shop.visit("/page").await;
+        assert_eq!(
+            (answer.status().as_u16(), header(&answer, "link").as_str()),
+            (200, "</cart>"),
+            "{}",
+            cache_status(&answer)
+        );
+        shop.settled().await;
     }
 }
 
