@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use url::Url;
 
 use super::{
-    exchange::{RenderRequest, without_dropped_cookies},
+    exchange::{RenderRequest, random_fraction, without_dropped_cookies},
     render::session_ids,
 };
 use crate::{
@@ -73,7 +73,7 @@ struct SharedFragment {
     is_private: bool,
     /// The origin declares the fragment shared, whatever cookies a visitor has.
     is_for_all: bool,
-    /// The arrival and the freshness of the fragment, if the origin states it.
+    /// The arrival and the freshness of the fragment. None without a fragment.
     limit: Option<(Timestamp, Freshness)>,
     tags: Vec<Tag>,
     /// The fragment failed at this time.
@@ -210,14 +210,13 @@ impl Sender<'_> {
         if ids.are_in(&HeaderMap::new(), &body) {
             return Err(Missing::Private(Reason::Personal));
         }
-        let limit = freshness.stated.then_some((arrived, freshness));
         Ok(SharedFragment {
             body,
             is_private: false,
             is_for_all: !is_nested
                 && CacheControl::of_response(&headers).is_declared_shared()
                 && !fields.contains("cookie"),
-            limit,
+            limit: Some((arrived, freshness.jittered(random_fraction()))),
             tags: directives.tags,
             failed: None,
             _permit: Some(permit),

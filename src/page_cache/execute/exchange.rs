@@ -237,6 +237,6 @@ pub fn without_dropped_cookies(mut headers: HeaderMap, rules: &CookieRules, path
 }
 
 /// A random number from 0 to 1; 0 without random bits.
-fn random_fraction() -> f64 {
+pub(super) fn random_fraction() -> f64 {
     f64::from(random::bytes().map_or(0, u32::from_ne_bytes)) / f64::from(u32::MAX)
 }
