@@ -29,10 +29,12 @@ pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cac
 pub const OTHER_CACHE_HEADERS: [&str; 4] =
     ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
 
-/// The `ETag` of a page with holes, from that of the same page without them.
-pub fn etag(page: &HeaderValue) -> Option<HeaderValue> {
+/// The `ETag` of a page with these holes, from that of the page without them. A new rule for tokens changes it, too.
+pub fn etag(page: &HeaderValue, holes: &[Hole]) -> Option<HeaderValue> {
     let opened = page.as_bytes().strip_suffix(b"\"")?;
-    HeaderValue::from_bytes(&[opened, b"-holes\""].concat()).ok()
+    let places = holes.iter().flat_map(|hole| [hole.range.start, hole.range.end]);
+    let hash = places.fold(holes.len(), |hash, at| hash.wrapping_mul(31).wrapping_add(at));
+    HeaderValue::try_from([opened, format!("-holes{hash:x}\"").as_bytes()].concat()).ok()
 }
 
 /// A part of a page's body that belongs to one visitor.

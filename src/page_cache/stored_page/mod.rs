@@ -95,7 +95,7 @@ impl StoredPage {
                 headers.remove(name);
             }
             headers.remove(header::LAST_MODIFIED);
-            if let Some(etag) = headers.remove(header::ETAG).as_ref().and_then(holes::etag) {
+            if let Some(etag) = headers.remove(header::ETAG).and_then(|etag| holes::etag(&etag, &self.holes)) {
                 headers.insert(header::ETAG, etag);
             }
         }

@@ -2,10 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use edgefront::{
+    page_cache::{Purge, PurgeMode, purge},
+    ports::fetch::Body,
+    routes,
+};
 use http::Method;
 
 use super::{asked_later, cache_status, is_hit, make_popular, name, visit};
-use crate::support::{Reply, Shop, scenarios};
+use crate::support::{Reply, Shop, Store, TestOrigin, scenarios};
 
 scenarios! {
     &[
@@ -150,5 +155,31 @@ async fn a_language_in_the_session_shows_on_all_pages_after_its_choice(shop: &Sh
         let answer = visit(shop, cookies).await;
         assert!(cache_status(&answer).starts_with(status), "{cookies}: {}", cache_status(&answer));
         assert_eq!(answer.text().await.unwrap(), body, "{cookies}");
+    }
+}
+
+/// The origin confirms the page with its own `ETag`, whatever the rules are.
+#[tokio::test]
+async fn a_browser_gets_the_page_again_after_a_new_rule() {
+    let (store, origin) = (Store::new().await, TestOrigin::start());
+    let form = "<form><input name=a value=1><input name=b value=2></form>";
+    origin.answer(Reply::html(form).header("etag", "\"1\"").header("cache-control", "max-age=60"));
+    let visit = async |rules: &str, held: Option<&str>| {
+        let app = store.app(&[("ORIGIN_URL", &origin.url()), ("HOLES", rules)]);
+        let request = http::Request::get("https://shop.example/page");
+        let request = held.into_iter().fold(request, |request, held| request.header("if-none-match", held));
+        let answer = routes::handle(&app, request.body(Body::Empty).unwrap()).await;
+        for work in answer.background {
+            work.await;
+        }
+        (answer.response.status().as_u16(), answer.response.headers()["etag"].to_str().unwrap().to_owned())
+    };
+    let (old, new) = ("/page [name=a] <- token", "/page [name=a] <- token; /page [name=b] <- token");
+    let (_, held) = visit(old, None).await;
+    assert_eq!(visit(old, Some(&held)).await.0, 304);
+    purge(&store.aside, &[Purge::All], PurgeMode::Hard).await.unwrap();
+    let (_, renewed) = visit(new, None).await;
+    for (etag, expected) in [(&held, 200), (&renewed, 304)] {
+        assert_eq!(visit(new, Some(etag)).await.0, expected, "{etag}");
     }
 }
