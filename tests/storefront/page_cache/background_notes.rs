@@ -42,18 +42,20 @@ async fn a_page_whose_esi_is_refused_leaves_a_note(shop: &Shop) {
 }
 
 async fn a_page_that_varies_on_cookies_for_visitors_without_them_leaves_a_note(shop: &Shop) {
-    shop.origin.answer_with(|asked| match is_shared(asked) {
-        true => fresh("shared", "max-age=60").header("vary", "cookie"),
-        false => fresh("personal", "max-age=60"),
+    shop.origin.answer_with(|asked| {
+        if is_shared(asked) {
+            fresh("shared", "max-age=60").header("vary", "cookie")
+        } else {
+            fresh("personal", "max-age=60")
+        }
     });
     visit_twice(shop, "own=1").await;
     assert_eq!(shop.visit("/page").await.text().await.unwrap(), "shared", "the note is on visitors with cookies");
 }
 
 async fn a_redirect_of_a_request_with_a_varied_cookie_leaves_a_note(shop: &Shop) {
-    shop.origin.answer_with(|asked| match is_shared(asked) {
-        true => Reply::status(302).header("location", "/"),
-        false => fresh("personal", "max-age=60"),
+    shop.origin.answer_with(|asked| {
+        if is_shared(asked) { Reply::status(302).header("location", "/") } else { fresh("personal", "max-age=60") }
     });
     visit_twice(shop, "lang=de; own=1").await;
 }

@@ -164,7 +164,7 @@ async fn a_purge_of_the_item_voids_its_named_page(shop: &Shop) {
 }
 
 async fn a_purge_of_the_urls_item_voids_a_page_that_names_another_one(shop: &Shop) {
-    let show = |body: &'static str, control: &'static str| {
+    let answer_with = |body: &'static str, control: &'static str| {
         shop.origin.answer_with(move |_| Reply::html(body).header("edge-item", "mug").header("cache-control", control));
     };
     let purge = async |mode| {
@@ -172,10 +172,10 @@ async fn a_purge_of_the_urls_item_voids_a_page_that_names_another_one(shop: &Sho
         purge(&shop.store.aside, &purges, mode).await.unwrap();
     };
     let visit = async || visit_from(shop, "203.0.113.1", "/products/pan").await;
-    show("old", "max-age=60, stale-while-revalidate=60");
+    answer_with("old", "max-age=60, stale-while-revalidate=60");
     visit().await;
     assert!(is_hit(&visit().await));
-    show("new", "max-age=60, stale-while-revalidate=60");
+    answer_with("new", "max-age=60, stale-while-revalidate=60");
     purge(PurgeMode::Soft).await;
     assert_eq!(visit().await.text().await.unwrap(), "old", "stale, while it is rendered again");
     assert_eq!(visit().await.text().await.unwrap(), "new");
@@ -195,7 +195,7 @@ async fn a_purge_of_the_urls_item_voids_a_page_that_names_another_one(shop: &Sho
     assert_eq!(cache_status(&visit().await), "edgefront; fwd=uri-miss; stored", "the first render is not stored");
 
     // A purge of the hit-for-miss note.
-    show("new", "no-store");
+    answer_with("new", "no-store");
     purge(PurgeMode::Hard).await;
     for expected in ["fwd=uri-miss", "fwd=bypass"] {
         assert_eq!(cache_status(&visit().await), format!("edgefront; {expected}; detail=no-store"));
