@@ -82,8 +82,6 @@ pub struct Checkout {
     next: Token,
     /// The session that has the cart of the checkout by now. None: the cart was abandoned.
     place: Option<Token>,
-    /// `order:` says that the order has left a cart.
-    is_noted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -98,6 +96,8 @@ pub struct State {
     /// `once:` of a login: the token that replaced this one, and the one to which its cart moved.
     followers: [Option<(Token, Option<Token>)>; TOKENS],
     order: Option<Checkout>,
+    /// `order:` says that the order has left a cart.
+    pub is_ordered: bool,
     /// An activity in an isolate's memory, with its time.
     activity: Option<(Token, u8)>,
     cleanups: [Option<Victims>; 2],

@@ -116,7 +116,7 @@ impl Sessions {
 
     /// The script `buy`, and the code that calls it again for another session. Returns whether the order is settled.
     pub(super) fn buy(&self, state: &mut State, order: &mut Checkout) -> bool {
-        if order.is_noted && self.has(Rule::BuyOncePerOrder) {
+        if state.is_ordered && self.has(Rule::BuyOncePerOrder) {
             return true;
         }
         let index = usize::from(order.next);
@@ -136,7 +136,7 @@ impl Sessions {
         } else if order.place.is_some_and(|place| state.sessions[usize::from(place)].cart != Cart::default()) {
             state.wrong = Some(Wrong::OrderMissedItsCart);
         }
-        order.is_noted = true;
+        state.is_ordered = true;
         true
     }
 

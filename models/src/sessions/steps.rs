@@ -18,6 +18,7 @@ impl Model for Sessions {
             abandoned: Vec::new(),
             followers: Default::default(),
             order: None,
+            is_ordered: false,
             activity: None,
             cleanups: Default::default(),
             ended: None,
@@ -165,7 +166,7 @@ impl Model for Sessions {
             }
             Action::CheckOut(token) => {
                 state.left.orders -= 1;
-                state.order = Some(Checkout { token, next: token, place: Some(token), is_noted: false });
+                state.order = Some(Checkout { token, next: token, place: Some(token) });
             }
             Action::Settle { is_reply_lost } => {
                 let mut order = state.order.take()?;

@@ -242,6 +242,7 @@ impl Real<Sessions> for World {
             let pieces = real.carts.get(token.as_str()).map_or(0, |cart| cart.values().sum());
             equal(&format!("cart of {number}"), &pieces, &count(session.cart))?;
         }
+        equal("the order has left a cart", &real.settled.contains("A-1"), &state.is_ordered)?;
         let mut abandoned: Vec<_> =
             state.abandoned.iter().map(|(user, cart)| (user.map_or("", name), count(*cart))).collect();
         abandoned.sort_unstable();
