@@ -52,6 +52,7 @@ const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
 /// A change of a page that an isolate knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageChange {
+    /// For a visitor's request: its start.
     pub at: Timestamp,
     /// A visitor's request changed the page, so only the origin has the new page for a moment. Otherwise the page was
     /// purged.

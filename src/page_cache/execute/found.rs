@@ -6,8 +6,9 @@ use super::PageRequest;
 use crate::{
     config::rules::CookieKind,
     page_cache::{
-        lookup::{LeaseRequest, LeaseTerms, Lookup, LookupResult, SessionRead, Wanted},
+        lookup::{LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
         memory::LookupEpoch,
+        policy::Reason,
         stored_page::StoredPage,
     },
     ports::error::Error,
@@ -75,6 +76,11 @@ impl PageRequest {
         let mut lookup = lookup.read(next_reply(&mut replies)?)?;
         if is_near {
             lookup = lookup.not_older_than(held.as_deref());
+        }
+        let is_outdated = |page: &mut Box<StoredPage>| app.pages.is_outdated(self.key.hash(), page, self.visit.now);
+        if lookup.page.take_if(is_outdated).is_some() && lookup.lease.is_none() {
+            // Redis does not know of the write yet, so nobody renders the page.
+            lookup.state = PageState::Unstorable(Reason::Invalidated);
         }
         if let Some(page) = &mut lookup.page {
             page.hold(&*app.fetch);

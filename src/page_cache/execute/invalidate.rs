@@ -36,9 +36,12 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     if !is_safe && (status.is_success() || status.is_redirection() || is_refused) {
         let now = app.clock.now();
         let keys = changed(&url, &answer.response, &app.config);
+        // The clock of the home tier decides there. So the edge tier names the start of the request: otherwise the page that the
+        // home tier renders right after the write would count as older than the write.
+        let changed_at = if app.home.is_some() { visit.now } else { now };
         for key in &keys {
-            app.pages.forget(key.hash(), now);
             app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
+            app.pages.forget(key.hash(), changed_at);
         }
         if keys.is_empty() || app.home.is_some() {
             return answer;

@@ -192,7 +192,7 @@ impl PageRequest {
                     return self.gateway_timeout(found.lookup.lease, status);
                 }
                 Step::Bypass(reason) => {
-                    if matches!(facts.state, PageState::Unstorable(_)) {
+                    if matches!(facts.state, PageState::Unstorable(_)) && reason != Reason::Invalidated {
                         app.pages.note_unstorable(self.key.hash(), reason, now);
                     }
                     return self.bypass(reason, found.session).await;

@@ -9,6 +9,7 @@
 //! | [`copies`]: a page from Redis | the lookup for `PAGE_MEMORY`, then the page's transfer; a fallback without Redis | 2,000 copies, 12 MiB; the least recently used goes | the page expires, a purge, an unsafe request |
 //! | [`copies`]: the last invalidation of a page | nothing: earlier lookups must not restore the copy | 1,000 pages | |
 //! | `unstorable`: hit-for-miss | the lookup and the wait for a render | 10,000 pages | 2 min, a purge, a storable response |
+//! | `changed`: the time of a write through another isolate | nothing: Redis may still have the page from before the write | 10,000 pages | `PAGE_MEMORY`, from 5 s to 2 min |
 //! | `unstorable_personal` | the lookup, if the request is personal | 10,000 pages | 10 s, a purge |
 //! | `unstorable_classes` | a shared render for requests of a class | 10,000 classes | 10 s, a purge of all pages |
 //! | `unpopular` | a shared render that popularity does not admit | 10,000 pages | 2 min |
@@ -64,6 +65,8 @@ pub struct PageMemory {
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
+    /// Pages that an unsafe request has changed, as another isolate says, with the time at which this request began.
+    changed: Notes<Timestamp>,
     /// Pages whose personal renders cannot be stored; other visitors may get a storable response.
     unstorable_personal: Notes<Reason>,
     /// The classes of requests whose responses cannot be stored; other requests may get a storable response.
@@ -95,6 +98,7 @@ impl PageMemory {
             keys: PageKeys::default(),
             copies: RefCell::new(LocalCopies::new(ttl)),
             unstorable: Notes::lasting(HIT_FOR_MISS),
+            changed: Notes::lasting(ttl.clamp(FAILURE_BACKOFF, HIT_FOR_MISS)),
             unstorable_personal: Notes::lasting(PERSONAL_HIT_FOR_MISS),
             unstorable_classes: Notes::lasting(PERSONAL_HIT_FOR_MISS),
             unpopular: Notes::lasting(HIT_FOR_MISS),
@@ -225,7 +229,7 @@ impl PageMemory {
     /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`. Also keeps none while Redis does not
     /// know of an unsafe request that changed the page: Redis may still hold a render from before the change.
     pub fn keep(&self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
-        if !self.is_invalidated(hash, epoch.began()) {
+        if !self.is_invalidated(hash, epoch.began()) && !self.is_outdated(hash, &page, epoch.began()) {
             self.copies.borrow_mut().keep(hash, page, epoch);
         }
     }
@@ -248,16 +252,21 @@ impl PageMemory {
         self.unstorable(hash, now) == Some(Reason::Invalidated)
     }
 
+    /// Returns whether a page from Redis is older than an unsafe request that another isolate knows.
+    #[must_use]
+    pub fn is_outdated(&self, hash: &str, page: &StoredPage, now: Timestamp) -> bool {
+        self.changed.get(hash, now).is_some_and(|at| page.stored < at)
+    }
+
     /// Learns of a change that another isolate knows. This isolate's copies and next lookups may be older than that.
     pub fn learn_change(&self, hash: &str, PageChange { at, by_request }: PageChange, now: Timestamp) {
         if self.copies.borrow().changed(hash, now).is_some_and(|known| known >= at) {
             return;
         }
         if by_request {
-            self.note_unstorable(hash, Reason::Invalidated, now);
-        } else {
-            self.forget(hash, at);
+            self.changed.put(hash, at, now);
         }
+        self.forget(hash, at);
     }
 
     /// Bytes of all copies: their bodies, and 1 KB for each copy.

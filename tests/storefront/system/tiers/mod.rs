@@ -203,6 +203,28 @@ async fn a_write_to_a_page_is_seen_at_once_where_it_passes() {
 }
 
 #[tokio::test]
+async fn a_write_costs_one_render_for_all_isolates() {
+    let (tiers, shop) = tiers(&[("PAGE_MEMORY", "3600")]).await;
+    open(&tiers).await;
+    // Another home isolate passes the first write on.
+    tiers.set_home_fault("elsewhere").await;
+    assert_eq!(at(&tiers.edge[0], Method::POST, "/products/mug").send().await.unwrap().status(), 204);
+    tiers.set_home_fault("").await;
+    for writer in [&shop, &tiers.edge[0]] {
+        assert_eq!(at(writer, Method::POST, "/products/mug").send().await.unwrap().status(), 200);
+        shop.settled().await;
+        tiers.home.settled().await;
+        let written = shop.origin.count();
+        for _ in 0..2 {
+            let visits = [&tiers.edge[0], &tiers.edge[1], &tiers.home, &tiers.edge[0]];
+            join_all(visits.map(|isolate| visit(isolate, "/products/mug"))).await;
+            tiers.home.settled().await;
+        }
+        assert_eq!(shop.origin.count(), written + 1);
+    }
+}
+
+#[tokio::test]
 async fn views_and_counts_travel_in_batches() {
     let (tiers, shop) = tiers(&[("PAGE_MEMORY", "3600"), ("VIEW_WINDOW", "0"), ("TRAFFIC_INTERVAL", "1")]).await;
     open(&tiers).await;
