@@ -19,20 +19,20 @@ use crate::{
 pub struct Change {
     /// The session whose facts fill holes.
     token: Option<Token>,
-    /// The visitor whose content fills holes.
+    /// The visitor whose content fills holes; None without cookies.
     visitor: Option<VisitorKey>,
 }
 
 impl Change {
     /// None if the request is safe, or if no hole shows a change.
     pub fn begin(app: &App, request: &Request, now: Timestamp) -> Option<Self> {
-        let (rules, headers) = (&app.config.page.holes, request.headers());
-        if request.method().is_safe() || !rules.has_facts() && rules.page().is_none() {
+        let headers = request.headers();
+        if request.method().is_safe() || !app.config.page.holes.are_of_visitors() {
             return None;
         }
-        let token = rules.has_facts().then(|| app.keyring.read(headers, now)).flatten();
-        let has_content = rules.page().is_some() && headers.contains_key(header::COOKIE);
-        let change = Self { token, visitor: has_content.then(|| VisitorKey::of(headers, &app.config.page.headers)) };
+        let token = app.keyring.read(headers, now);
+        let has_cookies = headers.contains_key(header::COOKIE);
+        let change = Self { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &app.config.page.headers)) };
         change.forget(app);
         Some(change)
     }
@@ -40,8 +40,7 @@ impl Change {
     /// Lets the visitor's next pages show the change.
     pub fn end(self, app: &App, response: &mut Response) {
         self.forget(app);
-        let has_content = self.token.is_some() || self.visitor.is_some();
-        if has_content || response.headers().contains_key(header::SET_COOKIE) {
+        if self.visitor.is_some() || response.headers().contains_key(header::SET_COOKIE) {
             response.headers_mut().append(header::SET_COOKIE, cookie::changed());
         }
     }
@@ -73,7 +72,7 @@ pub fn show_choice(response: &mut Response) {
 pub fn show_message(app: &App, has_cookies: bool, response: &mut Response) {
     let headers = response.headers();
     if matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER | StatusCode::TEMPORARY_REDIRECT)
-        && app.config.page.holes.page().is_some()
+        && app.config.page.holes.are_of_visitors()
         && (has_cookies || headers.contains_key(header::SET_COOKIE))
         && !CacheControl::of_response(headers).is_declared_shared()
     {

@@ -119,6 +119,12 @@ impl HoleRules {
         self.rules.iter().any(|rule| matches!(rule.source, HoleSource::User | HoleSource::Cart))
     }
 
+    /// Returns whether the origin or a session fills a hole.
+    #[must_use]
+    pub fn are_of_visitors(&self) -> bool {
+        self.has_facts() || self.page().is_some()
+    }
+
     /// All selectors.
     pub fn selectors(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|rule| rule.selector.as_str())

@@ -1,16 +1,19 @@
 //! Holes that only the session at the edge fills.
 
+use http::Method;
 use serde_json::json;
 
 use super::{open, visit};
 use crate::{
+    page_cache::header,
     routes::api::log_in,
-    support::{Shop, scenarios},
+    support::{Reply, Shop, scenarios},
 };
 
 scenarios! {
-    &[("HOLES", "/products/* .user <- user; /products/* .count <- cart")];
+    &[("HOLES", "/products/* .user <- user; /products/* .count <- cart"), ("COOKIES_HOLES", "sid")];
     a_change_by_the_visitor_shows_on_the_next_page,
+    a_message_of_the_shop_shows_on_the_next_page,
     the_id_of_a_user_is_text_in_its_hole,
 }
 
@@ -19,6 +22,23 @@ async fn the_id_of_a_user_is_text_in_its_hole(shop: &Shop) {
     let user = log_in(shop, "<b>ada&amp;co</b>").await;
     let body = visit(shop, &user.cookie.unwrap()).await.text().await.unwrap();
     assert!(body.contains("<p class=user>&lt;b>ada&amp;amp;co&lt;/b></p>"), "{body}");
+}
+
+async fn a_message_of_the_shop_shows_on_the_next_page(shop: &Shop) {
+    open(shop).await;
+    shop.origin.answer(Reply::status(302).header("location", "/products/mug").header("cache-control", "private"));
+    for method in [Method::GET, Method::POST] {
+        for (cookies, has_message) in [("sid=ada", true), ("", false)] {
+            let request = shop.request(method.clone(), "/checkout");
+            let request = if cookies.is_empty() { request } else { request.header("cookie", cookies) };
+            let answer = request.send().await.unwrap();
+            let is_changed = header(&answer, "set-cookie").starts_with("__Host-session-changed=1; ");
+            assert_eq!(is_changed, has_message, "{method} {cookies}");
+        }
+    }
+    shop.origin.answer(Reply::html("message"));
+    let page = visit(shop, "sid=ada; __Host-session-changed=1").await;
+    assert_eq!(page.text().await.unwrap(), "message");
 }
 
 async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
