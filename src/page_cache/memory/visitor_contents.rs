@@ -62,10 +62,11 @@ pub enum Role<'a> {
 }
 
 impl VisitorContents {
-    /// Joins the request of `key`, or starts it. A request that has not ended at `until` is given up.
+    /// Joins the request of `key`, or starts it. A request that has not ended at `until` is given up. A request that began two
+    /// seconds ago gets no further callers: its content may be from before a change that this isolate does not know.
     pub fn join(&self, key: VisitorContentKey, now: Timestamp, until: Timestamp) -> Role<'_> {
         let found = self.requests.borrow().get(&key).cloned();
-        if let Some(request) = found.filter(|request| request.is_valid(now)) {
+        if let Some(request) = found.filter(|request| request.is_valid(now) && now < request.asked + CHANGED_FOR) {
             return Role::Join(request);
         }
         if self.requests.borrow().len() >= MAX_REQUESTS {
@@ -225,6 +226,18 @@ mod tests {
         assert_eq!(contents.bytes.get(), 0);
         send(&contents, "ada", START).finish_and_keep(content(9), START + CHANGED_FOR);
         assert_eq!(kept(&contents, "ada", START + SECOND), None, "it arrived late");
+    }
+
+    #[test]
+    fn a_late_request_is_joined_for_two_seconds() {
+        let contents = VisitorContents::default();
+        let late = send(&contents, "ada", START);
+        let almost = Timestamp::from_millis((START + CHANGED_FOR).as_millis() - 1);
+        assert!(matches!(join(&contents, "ada", almost), Role::Join(_)));
+        let guard = send(&contents, "ada", START + CHANGED_FOR);
+        late.finish_and_keep(content(1), START + 2 * SECOND);
+        guard.finish_and_keep(content(2), START + 3 * SECOND);
+        assert_eq!(kept(&contents, "ada", START + 3 * SECOND), Some(content(2)));
     }
 
     #[test]
