@@ -1,6 +1,6 @@
 //! Forwards a visitor's own request to the origin and obeys the origin's directives.
 
-use http::{HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::{
     directives::OriginDirectives,
@@ -24,6 +24,14 @@ use crate::{
 /// A function that sees the origin's response. A trait object, because a generic parameter would compile [`forward`]
 /// once for each caller.
 pub type Observer<'a> = &'a mut dyn FnMut(&mut Response, &OriginDirectives);
+
+/// The head of a response of the origin that a failure has replaced: a directive in it could not be executed, but the origin
+/// has executed the request.
+#[derive(Clone)]
+pub struct Replaced {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+}
 
 /// Forwards the request. `observe` sees the origin's response with its ESI expanded, or the failure in its place,
 /// before anything else happens to it.
@@ -92,7 +100,8 @@ pub async fn finish(
     };
     if let Some(error) = &failed {
         // The origin's page would report a change that did not happen.
-        response = failure(&visit.app, error, &head.headers);
+        let (origin, _) = std::mem::replace(&mut response, failure(&visit.app, error, &head.headers)).into_parts();
+        response.extensions_mut().insert(Replaced { status: origin.status, headers: origin.headers });
     }
     if let Some(cookie) = cookie {
         let headers = response.headers_mut();

@@ -32,7 +32,7 @@ pub use cookies::{apply_set_cookie, cookie_name, is_deletion};
 pub use csrf::{is_from_own_page, is_same_origin, protect};
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;
-pub use forward::{finish, forward};
+pub use forward::{Replaced, finish, forward};
 pub use fragments::{expanded, fetch_fragment, fetch_part, part_request, with_path};
 pub use origin::{check_health, fetch_shared};
 pub use visit::{RequestHead, Visit};

@@ -1,17 +1,14 @@
 //! Unsafe requests: they bypass the cache, and void the pages that they changed (RFC 9111 §4.4).
 
-use http::header;
+use http::{HeaderMap, header};
 use url::Url;
 
 use super::{bypass::bypass, tokens};
 use crate::{
     config::{Config, rules::paths::pages_of_data},
     page_cache::{key::PageKey, policy::Reason, session_ids, store},
-    ports::{
-        answer::Answer,
-        fetch::{Request, Response},
-    },
-    proxy::{Visit, esi::Processed},
+    ports::{answer::Answer, fetch::Request},
+    proxy::{Replaced, Visit, esi::Processed},
 };
 
 /// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL
@@ -30,12 +27,16 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     } else {
         bypass(&visit, Reason::Method, request).await
     };
-    let status = answer.response.status();
+    let replaced = answer.response.extensions_mut().remove::<Replaced>();
+    let (status, headers) = match &replaced {
+        Some(origin) => (origin.status, &origin.headers),
+        None => (answer.response.status(), answer.response.headers()),
+    };
     // A response whose ESI is refused was a success at the origin.
     let is_refused = answer.response.extensions().get() == Some(&Processed::Refused);
     if !is_safe && (status.is_success() || status.is_redirection() || is_refused) {
         let now = app.clock.now();
-        let keys = changed(&url, &answer.response, &app.config);
+        let keys = changed(&url, headers, &app.config);
         // The clock of the home tier decides there. So the edge tier names the start of the request: otherwise the page that the
         // home tier renders right after the write would count as older than the write.
         let changed_at = if app.home.is_some() { visit.now } else { now };
@@ -64,7 +65,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
 /// The pages that the write may have changed: those under the request's URL, the page if that is the URL of its data, and,
 /// unless it is one of `CART_ROUTES` or `LOGIN_ROUTES`, those under `Location` and `Content-Location` with the same origin. None for
 /// one of `WRITES_PERSONAL` or `CHOICES`.
-fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
+fn changed(url: &str, headers: &HeaderMap, config: &Config) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
     let rules = &config.page.urls;
     if rules.personal_writes.contains(target.path()) || rules.choices.contains(target.path(), target.query()) {
@@ -72,7 +73,7 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     }
     let routes = [&config.origin.cart_routes, &config.origin.login_routes];
     let is_of_visitor = routes.iter().any(|routes| routes.contains(target.path()));
-    let header = |name| response.headers().get(name).and_then(|value| str::from_utf8(value.as_bytes()).ok());
+    let header = |name| headers.get(name).and_then(|value| str::from_utf8(value.as_bytes()).ok());
     let named = [header(header::LOCATION), header(header::CONTENT_LOCATION)].into_iter().filter(|_| !is_of_visitor);
     let mut urls = vec![target.clone()];
     let [page, _] = pages_of_data(target.path());

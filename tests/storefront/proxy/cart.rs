@@ -4,7 +4,10 @@ use edgefront_gateway::{Fault, FaultScope};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Shop, scenarios, set_cookie};
+use crate::{
+    page_cache::is_hit,
+    support::{Reply, Shop, scenarios, set_cookie},
+};
 
 scenarios! {
     &[];
@@ -19,6 +22,7 @@ scenarios! {
     a_change_during_a_login_does_not_sign_the_visitor_out,
     a_change_that_redis_refuses_is_a_503,
     a_full_cart_is_a_409_with_the_limit,
+    a_write_voids_its_pages_although_its_change_of_the_cart_is_refused,
     an_invalid_change_is_ignored_and_logged,
     a_list_of_operations_is_done_in_one_request,
     a_login_merges_several_lines,
@@ -165,19 +169,47 @@ async fn a_change_that_redis_refuses_is_a_503(shop: &Shop) {
     assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
 }
 
-async fn a_full_cart_is_a_409_with_the_limit(shop: &Shop) {
+/// A change that a [full cart](full_cart) refuses.
+const TOO_MUCH: &str = r#"{"op":"add","id":"pan","quantity":1}"#;
+
+/// The cookie of a guest whose cart is full.
+async fn full_cart(shop: &Shop) -> String {
     let cookie = guest(shop).await;
     let token = cookie.strip_prefix("__Host-session=").unwrap().split('.').next().unwrap();
     let lines: Vec<_> = (0..99).flat_map(|number| [format!("item-{number}"), "1".to_owned()]).collect();
     let key = format!("cart:{token}");
     let command: Vec<_> = ["HSET", &key].into_iter().chain(lines.iter().map(String::as_str)).collect();
     shop.store.raw(&command).await;
-    shop.origin.answer(Reply::status(303).header("edge-cart", r#"{"op":"add","id":"pan","quantity":1}"#));
+    cookie
+}
+
+async fn a_full_cart_is_a_409_with_the_limit(shop: &Shop) {
+    let cookie = full_cart(shop).await;
+    shop.origin.answer(Reply::status(303).header("edge-cart", TOO_MUCH));
     let request = shop.request(Method::POST, "/cart").header("cookie", cookie).header("accept", "text/html,*/*");
     let answer = request.send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::CONFLICT);
     let page = answer.text().await.unwrap();
     assert!(page.contains("holds 100 different items") && !page.contains("does not answer"), "{page}");
+}
+
+// RFC 9111 §4.4
+async fn a_write_voids_its_pages_although_its_change_of_the_cart_is_refused(shop: &Shop) {
+    let cookie = full_cart(shop).await;
+    for (status, is_voided) in [(422, false), (303, true)] {
+        shop.origin.answer(Reply::html("page").header("cache-control", "max-age=60"));
+        for path in ["/review", "/reviews"] {
+            shop.visit(path).await;
+            shop.settled().await;
+            assert!(is_hit(&shop.visit(path).await), "{path}");
+        }
+        shop.origin.answer(Reply::status(status).header("location", "/reviews").header("edge-cart", TOO_MUCH));
+        let answer = shop.request(Method::POST, "/review").header("cookie", &cookie).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::CONFLICT);
+        for path in ["/review", "/reviews"] {
+            assert_eq!(is_hit(&shop.visit(path).await), !is_voided, "{status} {path}");
+        }
+    }
 }
 
 async fn an_invalid_change_is_ignored_and_logged(shop: &Shop) {
