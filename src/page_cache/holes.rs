@@ -25,10 +25,6 @@ use crate::{
 /// says `no-store`, the page has `private, no-store`.
 pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// Other headers that may let a cache in front of edgefront store the page (RFC 9111 §5.3, RFC 9213 §3).
-pub const OTHER_CACHE_HEADERS: [&str; 4] =
-    ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
-
 /// The `ETag` of a page with these holes, from that of the page without them. A new rule for tokens changes it, too.
 pub fn etag(page: &HeaderValue, holes: &[Hole]) -> Option<HeaderValue> {
     let opened = page.as_bytes().strip_suffix(b"\"")?;

@@ -2,6 +2,17 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+/// Headers besides `Cache-Control` that may let a cache in front of edgefront store a response (RFC 9111 §5.3, RFC 9213 §3).
+pub const OTHER_CACHE_HEADERS: [&str; 4] =
+    ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
+
+/// Removes the headers with these names.
+pub fn remove_all(headers: &mut HeaderMap, names: &[&str]) {
+    for name in names {
+        headers.remove(*name);
+    }
+}
+
 /// Appends a header. Text that is no header value is left out: text of visible ASCII always is one. `HeaderMap::extend`
 /// would be compiled once for each type of iterator.
 pub fn append_text(headers: &mut HeaderMap, name: HeaderName, text: String) {

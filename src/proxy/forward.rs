@@ -17,6 +17,7 @@ use crate::{
         answer::Answer,
         error::Error,
         fetch::{Request, Response},
+        header_names::{OTHER_CACHE_HEADERS, remove_all},
     },
     schema::ids::UserId,
 };
@@ -75,8 +76,7 @@ pub async fn finish(
     if is_expanded {
         // The origin's directives are those of the page without the visitor's fragments.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-        headers.remove(header::EXPIRES);
-        headers.remove("cdn-cache-control");
+        remove_all(headers, &OTHER_CACHE_HEADERS);
     }
     // Default if the origin sets no `Cache-Control`. The response may be personal, so no cache between edgefront and
     // the browser may keep it.
@@ -107,6 +107,7 @@ pub async fn finish(
         let headers = response.headers_mut();
         headers.append(header::SET_COOKIE, cookie);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+        remove_all(headers, &OTHER_CACHE_HEADERS);
     }
     if failed.is_some() {
         return Answer { response, background };

@@ -9,7 +9,12 @@ use super::{
 };
 use crate::{
     config::rules::CookieKind,
-    ports::{fetch::Fetch, held::Content, time::Timestamp},
+    ports::{
+        fetch::Fetch,
+        header_names::{OTHER_CACHE_HEADERS, remove_all},
+        held::Content,
+        time::Timestamp,
+    },
     schema::ids::{ItemId, Tag},
 };
 
@@ -91,9 +96,7 @@ impl StoredPage {
             let control =
                 if is_storable { holes::CACHE_CONTROL } else { HeaderValue::from_static("private, no-store") };
             headers.insert(header::CACHE_CONTROL, control);
-            for name in holes::OTHER_CACHE_HEADERS {
-                headers.remove(name);
-            }
+            remove_all(&mut headers, &OTHER_CACHE_HEADERS);
             headers.remove(header::LAST_MODIFIED);
             if let Some(etag) = headers.remove(header::ETAG).and_then(|etag| holes::etag(&etag, &self.holes)) {
                 headers.insert(header::ETAG, etag);

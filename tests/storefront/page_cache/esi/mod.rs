@@ -147,13 +147,15 @@ async fn a_personal_request_asks_for_no_esi_but_gets_it_expanded(shop: &Shop) {
         )
         .header("cache-control", "public, max-age=60")
         .header("cdn-cache-control", "max-age=60")
+        .header("cloudflare-cdn-cache-control", "max-age=60")
         .header("last-modified", "Sat, 21 Nov 2026 15:00:00 GMT"),
     });
     for (method, path) in [(Method::GET, "/products/mug"), (Method::GET, "/account"), (Method::POST, "/account")] {
         let answer = shop.request(method, path).header("cookie", "staff=1; sid=ada").send().await.unwrap();
         assert_eq!((answer.status().as_u16(), header(&answer, "set-cookie").as_str()), (200, "seen=1; Path=/"));
         assert_eq!(header(&answer, "cache-control"), "private, no-cache", "the page holds a visitor's fragments");
-        for name in ["cdn-cache-control", "etag", "last-modified", "surrogate-control"] {
+        for name in ["cdn-cache-control", "cloudflare-cdn-cache-control", "etag", "last-modified", "surrogate-control"]
+        {
             assert_eq!(header(&answer, name), "", "{name}");
         }
         assert_eq!(answer.text().await.unwrap(), "<b>ada</b>altrest");
