@@ -14,7 +14,7 @@ use super::{
 };
 use crate::ports::{
     fetch::{Body, PreparedBody, Response},
-    header_names::append_text,
+    header_names::{append_text, remove_all},
     time::Timestamp,
 };
 
@@ -53,9 +53,7 @@ pub fn respond(
     // Conditions and ranges apply to a plain 200 only (RFC 9110 §13.2.1, §14.2).
     let is_plain = page.status == StatusCode::OK;
     let (code, body) = if is_plain && conditional::is_not_modified(request, &headers) {
-        for name in conditional::BODY_HEADERS {
-            headers.remove(name);
-        }
+        remove_all(&mut headers, &conditional::BODY_HEADERS);
         (StatusCode::NOT_MODIFIED, Body::Empty)
     } else {
         let accepts_range = is_plain && method == Method::GET && !headers.contains_key(header::CONTENT_RANGE);
@@ -73,14 +71,15 @@ pub fn respond(
                 (StatusCode::PARTIAL_CONTENT, page.body.read().slice(start..end).into())
             }
             Part::Unsatisfiable => {
-                for name in conditional::BODY_HEADERS {
-                    headers.remove(name);
-                }
+                remove_all(&mut headers, &conditional::BODY_HEADERS);
                 append_text(&mut headers, header::CONTENT_RANGE, format!("bytes */{length}"));
                 (StatusCode::RANGE_NOT_SATISFIABLE, Body::Empty)
             }
         }
     };
+    if code != page.status {
+        remove_all(&mut headers, &conditional::OF_CONTENT);
+    }
     let age = page.age(now);
     // `Age` implies that the response was not made for this request (RFC 9111 §5.1).
     if age > 0 || status.is_hit() {

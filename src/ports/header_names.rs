@@ -6,6 +6,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 pub const OTHER_CACHE_HEADERS: [&str; 4] =
     ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
 
+/// Digests of a body (RFC 9530). They do not hold for a body that edgefront edits.
+pub const DIGESTS: [&str; 4] = ["content-digest", "content-md5", "digest", "repr-digest"];
+
 /// Removes the headers with these names.
 pub fn remove_all(headers: &mut HeaderMap, names: &[&str]) {
     for name in names {

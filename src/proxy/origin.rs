@@ -20,7 +20,7 @@ use crate::{
     ports::{
         error::Error,
         fetch::{Body, FetchError, Request, Response, content_length},
-        header_names::{append_text, is_edge},
+        header_names::{DIGESTS, append_text, is_edge, remove_all},
         time::Timestamp,
     },
     sessions::cookie,
@@ -132,10 +132,6 @@ fn no_origin() -> Error {
     Error::Platform("there is no origin: set ORIGIN_URL, or bind the demo shop's database".to_owned())
 }
 
-/// Headers that do not hold for a page after ESI processing.
-const OF_TEMPLATE: [&str; 7] =
-    ["accept-ranges", "content-digest", "content-md5", "digest", "etag", "last-modified", "repr-digest"];
-
 async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Response, OriginDirectives), Error> {
     let config = &app.config.origin;
     set_forwarded(&mut request);
@@ -155,9 +151,8 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
     let directives = OriginDirectives::take(response.headers_mut(), app.config.cart);
     if directives.has_esi {
         // They describe the page before its processing.
-        for name in OF_TEMPLATE {
-            response.headers_mut().remove(name);
-        }
+        remove_all(response.headers_mut(), &["accept-ranges", "etag", "last-modified"]);
+        remove_all(response.headers_mut(), &DIGESTS);
     }
     Ok((response, directives))
 }

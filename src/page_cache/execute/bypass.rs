@@ -2,10 +2,15 @@
 
 use std::rc::Rc;
 
-use super::noted::Noted;
+use http::Method;
+
+use super::{noted::Noted, serve::gateway_timeout};
 use crate::{
     App,
-    page_cache::{cache_status::CacheStatus, policy::Reason},
+    page_cache::{
+        cache_status::CacheStatus,
+        policy::{Reason, RequestDirectives},
+    },
     ports::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,
@@ -17,8 +22,12 @@ use crate::{
 use upstash_rest::Command;
 
 /// Forwards the visitor's own request, with the visitor's facts from Redis. While Redis is down the origin gets an
-/// anonymous request.
+/// anonymous request. `only-if-cached` gets 504.
 pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_read && RequestDirectives::of(request.headers()).only_if_cached() {
+        return gateway_timeout(CacheStatus::not_stored(reason.forward(), Reason::OnlyIfCached)).into();
+    }
     bypass_with_note(visit, reason, request, None).await
 }
 

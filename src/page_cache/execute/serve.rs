@@ -61,13 +61,9 @@ impl PageRequest {
         answer.followed_by(put).followed_by(ended)
     }
 
-    /// 504 for `only-if-cached` (RFC 9111 §5.2.1.7).
+    /// As [`gateway_timeout`], and releases the lease.
     pub(super) fn gateway_timeout(&self, lease: Option<Lease>, status: CacheStatus) -> Answer {
-        let mut response = Response::default();
-        *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-        status.append_to(&mut response);
-        Answer::from(response).followed_by(lease.map(|lease| release(&self.visit.app, lease)))
+        Answer::from(gateway_timeout(status)).followed_by(lease.map(|lease| release(&self.visit.app, lease)))
     }
 
     /// The response from a stored page. A 304 counts as a view: the visitor sees the page.
@@ -80,4 +76,13 @@ impl PageRequest {
         self.visit.record(self.request.method(), self.request.headers(), page.status, page.item.as_ref());
         response.into()
     }
+}
+
+/// 504 for `only-if-cached` (RFC 9111 §5.2.1.7).
+pub(super) fn gateway_timeout(status: CacheStatus) -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    status.append_to(&mut response);
+    response
 }

@@ -34,9 +34,11 @@ fn opaque(etag: &str) -> &str {
     etag.strip_prefix("W/").unwrap_or(etag)
 }
 
-/// Headers that describe the body; a 304 has none.
-pub const BODY_HEADERS: [header::HeaderName; 4] =
-    [header::CONTENT_LENGTH, header::CONTENT_TYPE, header::CONTENT_ENCODING, header::CONTENT_LANGUAGE];
+/// Digests of the bytes that a response has. A part of a page has others (RFC 9530 §2).
+pub const OF_CONTENT: [&str; 2] = ["content-digest", "content-md5"];
+
+/// Headers that describe the body, besides [`OF_CONTENT`]; a 304 has none.
+pub const BODY_HEADERS: [&str; 4] = ["content-length", "content-type", "content-encoding", "content-language"];
 
 #[cfg(test)]
 mod tests {

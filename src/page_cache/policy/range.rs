@@ -30,8 +30,10 @@ pub fn part(request: &HeaderMap, stored: &HeaderMap, length: usize) -> Part {
 /// `If-Range` (§13.1.5): a strong comparison; dates must be identical.
 fn if_range_holds(request: &HeaderMap, stored: &HeaderMap) -> bool {
     let Some(condition) = request.get(header::IF_RANGE) else { return true };
-    if date(condition).is_some() {
-        return stored.get(header::LAST_MODIFIED) == Some(condition);
+    if let Some(modified) = date(condition) {
+        // A page that was sent in the second of its change may have changed again in this second (§8.8.2.2).
+        let is_strong = stored.get(header::DATE).and_then(date).is_some_and(|sent| sent > modified);
+        return is_strong && stored.get(header::LAST_MODIFIED) == Some(condition);
     }
     !condition.as_bytes().starts_with(b"W/") && stored.get(header::ETAG) == Some(condition)
 }
@@ -98,7 +100,11 @@ mod tests {
     #[test]
     fn a_part_of_another_page_is_not_wanted() {
         let modified = "Sat, 21 Nov 2026 15:00:00 GMT";
-        let stored = headers(&[("etag", "\"a\""), ("last-modified", modified)]);
+        let dates = ["Sat, 21 Nov 2026 15:00:00 GMT", "Sat, 21 Nov 2026 15:00:01 GMT"];
+        let [weak, stored] =
+            dates.map(|date| headers(&[("etag", "\"a\""), ("last-modified", modified), ("date", date)]));
+        let by_date = headers(&[("range", "bytes=0-1"), ("if-range", modified)]);
+        assert_eq!(part(&by_date, &weak, 10), Part::Whole, "the page may have changed in that second (§8.8.2.2)");
         for (condition, is_part) in [
             ("\"a\"", true),
             ("\"b\"", false),

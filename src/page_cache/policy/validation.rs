@@ -18,10 +18,11 @@ pub fn conditions(stored: &HeaderMap, has_generated_etag: bool) -> Option<Header
 
 /// Fields of a 304 that do not replace the stored ones: they describe the missing body or the 304 itself, or belong to
 /// one visitor.
-const KEPT: [HeaderName; 7] = [
+const KEPT: [HeaderName; 8] = [
     header::CONTENT_LENGTH,
     header::CONTENT_ENCODING,
     header::CONTENT_RANGE,
+    HeaderName::from_static("content-digest"),
     HeaderName::from_static("content-md5"),
     header::ETAG,
     header::SET_COOKIE,

@@ -11,7 +11,7 @@ use crate::{
     config::rules::CookieKind,
     ports::{
         fetch::Fetch,
-        header_names::{OTHER_CACHE_HEADERS, remove_all},
+        header_names::{DIGESTS, OTHER_CACHE_HEADERS, remove_all},
         held::Content,
         time::Timestamp,
     },
@@ -97,6 +97,7 @@ impl StoredPage {
                 if is_storable { holes::CACHE_CONTROL } else { HeaderValue::from_static("private, no-store") };
             headers.insert(header::CACHE_CONTROL, control);
             remove_all(&mut headers, &OTHER_CACHE_HEADERS);
+            remove_all(&mut headers, &DIGESTS);
             headers.remove(header::LAST_MODIFIED);
             if let Some(etag) = headers.remove(header::ETAG).and_then(|etag| holes::etag(&etag, &self.holes)) {
                 headers.insert(header::ETAG, etag);

@@ -117,6 +117,11 @@ async fn an_assembled_page_has_no_validator_and_is_always_whole(shop: &Shop) {
     make_popular(shop, "mug").await;
     shop.origin.answer_with(|asked| {
         let reply = storefront(asked).header("expires", "Thu, 01 Jan 2099 00:00:00 GMT");
+        let reply =
+            ["content-digest", "content-md5", "digest", "repr-digest"].into_iter().fold(reply, |reply, name| {
+                // Of the origin's page.
+                reply.header(name, "x")
+            });
         reply.header("cdn-cache-control", "public, max-age=3600")
     });
     shop.visit("/products/mug").await;
@@ -125,10 +130,22 @@ async fn an_assembled_page_has_no_validator_and_is_always_whole(shop: &Shop) {
     for (name, value) in [("if-none-match", etag.as_str()), ("if-none-match", "*"), ("range", "bytes=0-3")] {
         let answer = shop.get("/products/mug").header("cookie", "sid=ada").header(name, value).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{name}: {value}");
-        for name in ["etag", "last-modified", "accept-ranges", "content-range", "expires", "cdn-cache-control"] {
+        for name in [
+            "etag",
+            "last-modified",
+            "accept-ranges",
+            "content-range",
+            "expires",
+            "cdn-cache-control",
+            "content-digest",
+            "content-md5",
+            "digest",
+            "repr-digest",
+        ] {
             assert_eq!(header(&answer, name), "", "{name}");
         }
         assert_eq!(header(&answer, "cache-control"), "private, no-cache");
+        assert!(header(&answer, "age").parse::<u64>().is_ok(), "RFC 9111 §4");
         assert_eq!(answer.text().await.unwrap(), page_of("ada"));
     }
     let before = shop.origin.count();

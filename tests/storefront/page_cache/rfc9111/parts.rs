@@ -14,7 +14,9 @@ scenarios! {
 
 // RFC 9110 §14.2, §15.3.7, §15.5.17
 async fn a_range_is_answered_from_the_stored_page(shop: &Shop) {
-    shop.origin.answer(fresh("0123456789", "max-age=60").header("etag", "\"a\""));
+    let digests = ["content-digest", "content-md5", "repr-digest"];
+    let page = fresh("0123456789", "max-age=60").header("etag", "\"a\"");
+    shop.origin.answer(digests.into_iter().fold(page, |page, name| page.header(name, "of all")));
     ask(shop, "/page", &[]).await;
     for (range, condition, code, body, content_range) in [
         ("bytes=0-1", "\"a\"", 206, "01", "bytes 0-1/10"),
@@ -31,6 +33,9 @@ async fn a_range_is_answered_from_the_stored_page(shop: &Shop) {
             (code, content_range),
             "{range}"
         );
+        // RFC 9530: `Content-Digest` describes the part, `Repr-Digest` the page.
+        let is_whole = if code == 200 { "of all" } else { "" };
+        assert_eq!(digests.map(|name| header(&answer, name)), [is_whole, is_whole, "of all"], "{range}");
         if code != 416 {
             assert_eq!(
                 (header(&answer, "etag"), header(&answer, "content-length")),

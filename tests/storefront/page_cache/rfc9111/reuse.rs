@@ -123,9 +123,13 @@ async fn directives_of_the_request_limit_the_pages_that_it_gets(shop: &Shop) {
         assert!(is_enough || status.starts_with("fwd=request"), "{control}: {status}");
     }
     assert!(status(shop, "/page", &[("pragma", "no-cache")]).await.starts_with("fwd=request"));
-    let answer = shop.get("/other").header("cache-control", "only-if-cached").send().await.unwrap();
-    let control = header(&answer, "cache-control");
-    assert_eq!((answer.status().as_u16(), control.as_str()), (504, "private, no-store"));
+    let before = shop.origin.count();
+    for (path, name) in [("/other", "x-a"), ("/other?_=1", "x-a"), ("/page", "authorization")] {
+        let answer = shop.get(path).header("cache-control", "only-if-cached").header(name, "x").send().await.unwrap();
+        let control = header(&answer, "cache-control");
+        assert_eq!((answer.status().as_u16(), control.as_str()), (504, "private, no-store"), "{path} {name}");
+    }
+    assert_eq!(shop.origin.count(), before);
 }
 
 // §3, §4
