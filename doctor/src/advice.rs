@@ -88,8 +88,8 @@ pub const PERSONAL_RISK: &str = "visitors with this cookie always get pages of t
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
     appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
 /// The risk of `ITEM_ROUTES` for pages that are stored without it.
-pub const STORED_ITEM_RISK: &str = "each view counts in the ranking, which costs Redis commands. A page at these paths for which the shop \
-    states nothing is stored, too.";
+pub const STORED_ITEM_RISK: &str = "each view counts in the ranking, which costs Redis commands. Pages at these paths without stated freshness \
+    are stored, too.";
 const SHARED_RISK: &str = "visitors without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, \
     and the same page in every country.";
 const FORBIDDEN_RISK: &str = "the shop forbids caches to store these pages, and edgefront then stores them. Visitors \
@@ -181,7 +181,7 @@ pub fn names(rules: &[Rule]) -> String {
     rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect::<Vec<_>>().join(" and ")
 }
 
-/// A rule that makes pages of a silent shop items.
+/// A rule that names items, for a shop that states no freshness.
 fn name_items(page: &Refused) -> Advice {
     if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
         return Advice::Personal(text, rule);

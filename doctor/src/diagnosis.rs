@@ -293,15 +293,12 @@ impl Diagnosis {
         }
         let own = visits.iter().filter(|visit| !visit.gets_stored_page).flat_map(|visit| &visit.maybe_personal);
         let names: Vec<_> = own.map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect();
-        let remedy = format!(
-            ". In the first case, COOKIES_IGNORED = \"+ {}\" gives these visitors the stored pages; without it, they get pages of \
-             their own",
-            names.join(", ")
-        );
+        let remedy =
+            format!(": set COOKIES_IGNORED = \"+ {}\", so that these visitors get the stored pages", names.join(", "));
         let remedy = if names.is_empty() { "" } else { &remedy };
         Some(format!(
-            "the signed-in visitor sees the same pages as everybody: scripts fill in the account's parts, or the cookies of --login \
-             are no longer valid, or only with the User-Agent of their browser{remedy}"
+            "the signed-in visitor sees the same pages as everybody. Either scripts fill in the account's parts{remedy}. Or the cookies \
+             of --login are no longer valid, or only with the User-Agent of their browser: sign in again"
         ))
     }
 

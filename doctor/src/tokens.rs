@@ -24,11 +24,10 @@ const DJANGO_COOKIE: &str = "csrftoken";
 /// The CSRF cookie of hapi.
 const HAPI_COOKIE: &str = "crumb";
 
-/// The cookie of a double-submit protection that accepts any value, if the page sets it: edgefront may then give all visitors the same
-/// one. This is known of Django and of hapi.
+/// The name of the page's CSRF cookie, if all visitors may share its value. Only Django and hapi are known to accept any value.
 ///
-/// Other frameworks sign the value, or bind it to a session, and refuse each form with another value. No GET request shows that. Their
-/// forms repeat the value, and Django's forms mask it. Litestar uses Django's name for its cookie.
+/// Other frameworks sign the value or bind it to a session, and refuse each form with another value. A GET request does not show that.
+/// The forms of other frameworks repeat the cookie's value; Django's forms never do. Litestar uses Django's name for its cookie.
 pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
     let hidden = hidden_values(html);
     let accepts_any = |line: &&HeaderValue| {

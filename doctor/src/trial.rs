@@ -207,7 +207,7 @@ impl Trial<'_> {
         self.check_sharing(rules, settings, page).await
     }
 
-    /// The rules for the tokens by which two renders differ. None if something else differs, too.
+    /// The rules for the tokens by which two renders differ. Empty if something else differs, too.
     async fn token_holes(&self, settings: &Settings, (kind, page): (&str, &Examined)) -> Result<Vec<Rule>, Failure> {
         let app = render::edgefront(settings, self.shop)?;
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };

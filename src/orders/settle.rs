@@ -41,7 +41,7 @@ impl Order {
     /// Scripts change the cart and the sale, because these writes depend on the cart's content and the sale's state.
     /// All commands are idempotent. Three cases take one request more: a reservation without a user, a session or a
     /// reservation in the sharded layout, and each login that has moved the cart to a new session in the last ten
-    /// minutes. The customer paid in one tab and signed in in another one.
+    /// minutes. A login can move the cart while the customer pays in another tab.
     ///
     /// # Errors
     /// [`Error::Redis`]. Completed commands stay in effect, and the same call again executes the others.
@@ -81,8 +81,12 @@ impl Order {
                 let viewed = viewed.map(Vec::<String>::from_reply).transpose()?.unwrap_or_default();
                 return Ok(sessions::parse_viewed_items(&viewed));
             };
-            cart = Some(Token::parse(&follower).ok_or(upstash_rest::Error::UnexpectedType)?);
-            session.clone_from(&cart);
+            let follower = Some(Token::parse(&follower).ok_or(upstash_rest::Error::UnexpectedType)?);
+            // A repeated report may name another session than the first one, which has the cart.
+            if session == cart {
+                session.clone_from(&follower);
+            }
+            cart = follower;
         }
     }
 

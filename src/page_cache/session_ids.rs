@@ -21,9 +21,8 @@ pub const CAUSE: &str = "the response contains the id of a session";
 pub struct SessionIds(Vec<String>);
 
 impl SessionIds {
-    /// Takes the values of the cookies that a response to a shared render sets and the rules drop. A value in the page's address
-    /// `url` is no secret.
-    /// The cookie `csrf`, that of `CSRF_COOKIE`, has the same value for all visitors.
+    /// Takes the values of the dropped cookies in `headers`. Skips those that the page's address `url` contains, and the cookie `csrf`
+    /// (`CSRF_COOKIE`), whose value all visitors share.
     pub fn of(headers: &HeaderMap, url: &str, csrf: Option<&str>) -> Self {
         let mut values = Vec::new();
         for line in headers.get_all(header::SET_COOKIE) {

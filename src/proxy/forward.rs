@@ -101,7 +101,12 @@ pub async fn finish(
     if let Some(error) = &failed {
         // The origin's page would report a change that did not happen.
         let (origin, _) = std::mem::replace(&mut response, failure(&visit.app, error, &head.headers)).into_parts();
-        response.extensions_mut().insert(Replaced { status: origin.status, headers: origin.headers });
+        let extensions = response.extensions_mut();
+        // Also of a response whose ESI is refused, the origin's success must void pages.
+        if let Some(processed) = origin.extensions.get::<Processed>() {
+            extensions.insert(*processed);
+        }
+        extensions.insert(Replaced { status: origin.status, headers: origin.headers });
     }
     if let Some(cookie) = cookie {
         let headers = response.headers_mut();

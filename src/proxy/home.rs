@@ -36,8 +36,8 @@ const CLIENT: HeaderName = HeaderName::from_static("edge-tier-client");
 const HELD: HeaderName = HeaderName::from_static("edge-tier-held");
 /// The edge tier asks only to confirm its copy: no visitor waits.
 const CONFIRM: HeaderName = HeaderName::from_static("edge-tier-confirm");
-/// The last [`PageChange`] that the edge tier knows: its time in milliseconds, then `1` if a visitor's request changed the
-/// page, else `0`.
+/// In a request: the last [`PageChange`] that the edge tier knows. In a response: the change that the request made, by the
+/// clock of the home tier. Its time in milliseconds, then `1` if a visitor's request changed the page, else `0`.
 const CHANGED: HeaderName = HeaderName::from_static("edge-tier-changed");
 /// The response hands a stored page over. `same`: the edge tier's copy has its body; `new`: the response has it. Then the
 /// milliseconds since Redis confirmed the page.
@@ -52,7 +52,6 @@ const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
 /// A change of a page that an isolate knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageChange {
-    /// For a visitor's request: its start.
     pub at: Timestamp,
     /// A visitor's request changed the page, so only the origin has the new page for a moment. Otherwise the page was
     /// purged.
@@ -86,6 +85,11 @@ pub fn mark_without_redis(headers: &mut HeaderMap) {
     headers.insert(WITHOUT_REDIS, HeaderValue::from_static(""));
 }
 
+/// Adds a change of a page to a request or a response.
+pub fn tell_change(headers: &mut HeaderMap, PageChange { at, by_request }: PageChange) {
+    append_text(headers, CHANGED, format!("{} {}", at.as_millis(), u8::from(by_request)));
+}
+
 /// Sends a request to the home tier, at most once. With `ask`, the response may be a stored page.
 ///
 /// A timeout does not count for the circuit: a client or the origin may have sent a body slowly. Only a timeout of the
@@ -107,8 +111,8 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
             headers.insert(CONFIRM, HeaderValue::from_static(""));
         }
     }
-    if let Some(PageChange { at, by_request }) = request.extensions().get().copied() {
-        append_text(request.headers_mut(), CHANGED, format!("{} {}", at.as_millis(), u8::from(by_request)));
+    if let Some(change) = request.extensions().get().copied() {
+        tell_change(request.headers_mut(), change);
     }
     let config = &app.config;
     // The home tier waits for a form and its tokens before it asks the origin.
@@ -125,12 +129,16 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     let mut response = response.map_err(Error::Home)?;
     let headers = response.headers_mut();
     let (lacks_redis, page) = (headers.remove(WITHOUT_REDIS).is_some(), headers.remove(PAGE));
+    let change = read_change(headers);
     // A newer home tier may have further headers.
     clean(headers);
     if let Some(page) = page {
         headers.insert(PAGE, page);
     }
     response.extensions_mut().insert(FromHome { lacks_redis });
+    if let Some(change) = change {
+        response.extensions_mut().insert(change);
+    }
     Ok(response)
 }
 
@@ -209,7 +217,7 @@ pub fn accept(app: &App, request: &mut Request) -> bool {
     let address = headers.remove(CLIENT);
     let held = headers.get(HELD).map(|render| render.to_str().ok().and_then(|render| render.parse().ok()));
     let ask = held.map(|held| EdgeAsk { held, is_confirmation: headers.contains_key(CONFIRM) });
-    let change = headers.get(CHANGED).and_then(|change| read_change(change.to_str().ok()?));
+    let change = read_change(headers);
     clean(headers);
     headers.remove(ADDRESS);
     if let Some(address) = address {
@@ -226,7 +234,7 @@ pub fn accept(app: &App, request: &mut Request) -> bool {
     is_from_edge
 }
 
-fn read_change(text: &str) -> Option<PageChange> {
-    let (at, by_request) = text.split_once(' ')?;
+fn read_change(headers: &HeaderMap) -> Option<PageChange> {
+    let (at, by_request) = headers.get(CHANGED)?.to_str().ok()?.split_once(' ')?;
     Some(PageChange { at: Timestamp::from_millis(at.parse().ok()?), by_request: by_request == "1" })
 }

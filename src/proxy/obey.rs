@@ -204,7 +204,7 @@ async fn log_out(redis: &Redis, visit: &Visit, scope: &LogoutScope, user: Option
         let user = if let Some(user) = user {
             Some(user.clone())
         } else {
-            // As for the API: a read region may not know the session.
+            // A read region may not know the session.
             redis.catch_up().await?;
             sessions::check(redis, token, *now, config).await?.and_then(|session| session.user)
         };

@@ -43,6 +43,9 @@ pub async fn handle_from_edge(app: &Rc<App>, mut request: Request) -> Answer {
     if response.extensions().get::<HandedOver>().is_none() {
         home::clean(response.headers_mut());
     }
+    if let Some(change) = response.extensions().get().copied() {
+        home::tell_change(response.headers_mut(), change);
+    }
     if response.extensions().get::<CacheStatus>().is_some_and(|status| status.lacks_redis()) {
         home::mark_without_redis(response.headers_mut());
     }

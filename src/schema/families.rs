@@ -136,7 +136,7 @@ families! {
     expires "14 days", written by "buy";
 
     /// For an `Idempotency-Key`: the change of a cart, or the token of a login. For a token that a login replaced: the
-    /// new token; if the cart did not move with it, a space and the token that has the cart, if any.
+    /// new token. If the cart is not in the new session, a space follows, and the token of the session that has the cart.
     IDEMPOTENCY: "once:" "{hash}", "string" in Sessions,
     expires "1 day; a replaced token 10 minutes", written by "cart_write" "log_in";
 

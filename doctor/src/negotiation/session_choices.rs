@@ -202,8 +202,8 @@ fn finding_on_page(cause: &str, config: &Config) -> Finding {
     let names: Vec<_> = config.page.cookies.holes.names().collect();
     let note = format!(
         "{cause}. No rule covers a choice that is sent to the address of a page, so COOKIES_PERSONAL {} gives visitors with a session \
-         pages of their own. To share pages with them, send the form to an address of its own, or keep the choice in a cookie. If the \
-         form chooses nothing, leave the rule out",
+         pages of their own. To share pages with them, send the form to another address, or keep the choice in a cookie. If the form \
+         chooses nothing, ignore this rule",
         names.join(", ")
     );
     let rule = |value| Rule { variable: "COOKIES_PERSONAL", value, risk: advice::PERSONAL_RISK };

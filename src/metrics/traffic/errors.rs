@@ -10,13 +10,13 @@ use crate::{
 
 /// Different kinds in one sample. Further kinds count as one kind for each class of status.
 const MAX_KINDS: usize = 64;
-/// Different kinds in one entry of a stream. Visitors can cause many kinds of errors at no cost to them.
+/// The largest number of kinds in one entry of a stream: visitors can cause many kinds of errors at no cost.
 const MAX_ENTRY_KINDS: usize = 8;
 /// Latest errors in one sample.
 const MAX_LATEST: usize = 20;
 /// The longest reason, in characters.
 const MAX_REASON: usize = 160;
-/// The route and the cause of the further kinds.
+/// The route and the cause of the kinds above a limit.
 const OTHER: &str = "other";
 
 /// The kind of an error: all errors of a kind are counted together.
@@ -82,7 +82,7 @@ impl Errors {
         self.add_to(MAX_KINDS, kind, count);
     }
 
-    /// Adds a count to at most `limit` kinds, and one for each class of status.
+    /// Adds a count to its kind. Above `limit` kinds, adds it to the kind `other` of its class of status.
     fn add_to(&mut self, limit: usize, kind: ErrorKind, count: u64) {
         let is_known = self.counts.len() < limit || self.find(&kind).is_ok();
         let kind = if is_known {

@@ -51,7 +51,7 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
     for name in [header::ETAG, header::LAST_MODIFIED, header::ACCEPT_RANGES] {
         response.headers_mut().remove(name);
     }
-    // Of the stored part of the page (RFC 9111 §4).
+    // The age of the stored page (RFC 9111 §4).
     response.headers_mut().insert(header::AGE, HeaderValue::from(page.age(visit.now)));
     status.append_to(&mut response);
     if *request.method() == Method::GET {

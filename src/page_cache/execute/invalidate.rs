@@ -8,7 +8,7 @@ use crate::{
     config::{Config, rules::paths::pages_of_data},
     page_cache::{key::PageKey, policy::Reason, session_ids, store},
     ports::{answer::Answer, fetch::Request},
-    proxy::{Replaced, Visit, esi::Processed},
+    proxy::{Replaced, Visit, esi::Processed, home::PageChange},
 };
 
 /// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL
@@ -28,18 +28,20 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
         bypass(&visit, Reason::Method, request).await
     };
     let replaced = answer.response.extensions_mut().remove::<Replaced>();
+    let at_home = answer.response.extensions_mut().remove::<PageChange>();
     let (status, headers) = match &replaced {
         Some(origin) => (origin.status, &origin.headers),
         None => (answer.response.status(), answer.response.headers()),
     };
     // A response whose ESI is refused was a success at the origin.
     let is_refused = answer.response.extensions().get() == Some(&Processed::Refused);
-    if !is_safe && (status.is_success() || status.is_redirection() || is_refused) {
+    if !is_safe && (at_home.is_some() || status.is_success() || status.is_redirection() || is_refused) {
         let now = app.clock.now();
         let keys = changed(&url, headers, &app.config);
-        // The clock of the home tier decides there. So the edge tier names the start of the request: otherwise the page that the
-        // home tier renders right after the write would count as older than the write.
-        let changed_at = if app.home.is_some() { visit.now } else { now };
+        // The home tier compares times by its own clock. An older home tier names no time: then the start of the request counts,
+        // because a later time could make a page that is rendered right after the write look older than the write.
+        let without_time = if app.home.is_some() { visit.now } else { now };
+        let changed_at = at_home.map_or(without_time, |change| change.at);
         for key in &keys {
             app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
             app.pages.forget(key.hash(), changed_at);
@@ -47,6 +49,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
         if keys.is_empty() || app.home.is_some() {
             return answer;
         }
+        answer.response.extensions_mut().insert(PageChange { at: now, by_request: true });
         answer.background.push(Box::pin(async move {
             let mut evicted = store::invalidate(&app.redis.in_background(), &keys).await;
             if let Err(error) = &evicted {

@@ -61,7 +61,7 @@ impl PageRequest {
         answer.followed_by(put).followed_by(ended)
     }
 
-    /// As [`gateway_timeout`], and releases the lease.
+    /// Answers 504 and releases the lease.
     pub(super) fn gateway_timeout(&self, lease: Option<Lease>, status: CacheStatus) -> Answer {
         Answer::from(gateway_timeout(status)).followed_by(lease.map(|lease| release(&self.visit.app, lease)))
     }

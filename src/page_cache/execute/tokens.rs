@@ -148,7 +148,8 @@ impl VisitorTokens<'_> {
             *body = Body::Bytes(replaced.into());
             head.headers.remove(header::CONTENT_LENGTH);
         }
-        // A link could write a placeholder into the address of a page, whose form may be sent to the same address.
+        // Only the token's own parameter. A hostile link can put a placeholder into another parameter of the page's address, and a
+        // form without `action` sends it.
         let is_own = |_: &FormBody<'_>, field: &PlaceholderField<'_>, token: &FormToken| {
             token.parameter.as_deref() == Some(field.name)
         };

@@ -2,24 +2,24 @@
 //! only, because several requests share it. A full map forgets its expired entries first, then all of them. If the last
 //! column of the table is empty, nothing else ends the entry.
 //!
-//! | entry | saves | bound | ends |
+//! | entry | purpose | bound | ends |
 //! | --- | --- | --- | --- |
-//! | [`keys`]: a URL's key | parsing the URL | 2,000 URLs | |
-//! | [`keys`]: the item that the origin named for a page | a lookup with the rank of another item | 2,000 pages | the origin names none |
-//! | [`copies`]: a page from Redis | the lookup for `PAGE_MEMORY`, then the page's transfer; a fallback without Redis | 2,000 copies, 12 MiB; the least recently used goes | the page expires, a purge, an unsafe request |
-//! | [`copies`]: the last invalidation of a page | nothing: earlier lookups must not restore the copy | 1,000 pages | |
-//! | `unstorable`: hit-for-miss | the lookup and the wait for a render | 10,000 pages | 2 min, a purge, a storable response |
-//! | `changed`: the time of a write through another isolate | nothing: Redis may still have the page from before the write | 10,000 pages | `PAGE_MEMORY`, from 5 s to 2 min |
-//! | `unstorable_personal` | the lookup, if the request is personal | 10,000 pages | 10 s, a purge |
-//! | `unstorable_classes` | a shared render for requests of a class | 10,000 classes | 10 s, a purge of all pages |
-//! | `unpopular` | a shared render that popularity does not admit | 10,000 pages | 2 min |
-//! | `failed` | a render by a failing origin | 10,000 pages | 5 s, a successful render |
-//! | `refuted` | further attempts to end a hit-for-miss note | 10,000 pages | 2 min |
-//! | [`refusals`]: the last two responses after refused renders | the visitor's own request while the shop is down | 2 times | 5 s, 2 min |
-//! | [`renders`]: a render in progress | the lookups of requests that wait for it | 16 late renders of a page | the render ends |
-//! | `account`: sizes of stored pages | a request to Redis for each stored page | | they are written |
-//! | [`visitor_contents`]: a visitor's content for holes | a request to the origin | 1,000 requests, 4 MiB | 2 s, a change by the visitor |
-//! | [`facts`]: facts of a session for holes | a request to Redis | 5,000 sessions | 2 s, a change by the visitor |
+//! | [`keys`]: a URL's key | saves parsing the URL | 2,000 URLs | |
+//! | [`keys`]: the item that the origin named for a page | the next lookup ranks this item | 2,000 pages | the origin names none |
+//! | [`copies`]: a page from Redis | saves the lookup for `PAGE_MEMORY`, then the page's transfer; a fallback without Redis | 2,000 copies, 12 MiB; the least recently used goes | the page expires, a purge, an unsafe request |
+//! | [`copies`]: the last invalidation of a page | a lookup that began before cannot restore the copy | 1,000 pages | |
+//! | `unstorable`: hit-for-miss | saves the lookup and the wait for a render | 10,000 pages | 2 min, a purge, a storable response |
+//! | `changed`: the time of a write through another isolate | Redis may still have the page from before the write | 10,000 pages | `PAGE_MEMORY`, from 5 s to 2 min |
+//! | `unstorable_personal` | saves the lookup, if the request is personal | 10,000 pages | 10 s, a purge |
+//! | `unstorable_classes` | saves a shared render for requests of a class | 10,000 classes | 10 s, a purge of all pages |
+//! | `unpopular` | saves a shared render that popularity does not admit | 10,000 pages | 2 min |
+//! | `failed` | saves a render by a failing origin | 10,000 pages | 5 s, a successful render |
+//! | `refuted` | saves further attempts to end a hit-for-miss note | 10,000 pages | 2 min |
+//! | [`refusals`]: the last two responses after refused renders | saves the visitor's own request while the shop is down | 2 times | 5 s, 2 min |
+//! | [`renders`]: a render in progress | saves the lookups of requests that wait for it | 16 late renders of a page | the render ends |
+//! | `account`: sizes of stored pages | saves a request to Redis for each stored page | | they are written |
+//! | [`visitor_contents`]: a visitor's content for holes | saves a request to the origin | 1,000 requests, 4 MiB | 2 s, a change by the visitor |
+//! | [`facts`]: facts of a session for holes | saves a request to Redis | 5,000 sessions | 2 s, a change by the visitor |
 
 mod copies;
 mod facts;

@@ -2,7 +2,7 @@
 -- Removes the bought quantities from a cart, once per order.
 -- Pieces that were added meanwhile stay.
 -- KEYS cart:T order:O once:L
---      once:L: the token that a login drew in place of T: see `log_in`
+--      once:L: the token that replaced T at a login: see `log_in`
 -- ARGV order_ttl (item quantity)*       order_ttl in seconds
 -- returns 1; 0 = the order has been taken out of a cart before; a token = a login has moved the cart to this session,
 --   and nothing was written

@@ -6,7 +6,7 @@
 --      T: the visitor's token; F: a fresh token for a guest, '' = create no session
 --      began: the start of a young session: login: alone decides, and its last activity is not read; '' = not young
 --      operation: set (0 removes), add or clear; once_ttl and touch_every in seconds
---      once:L: the token that a login drew in place of T: see `log_in`; once:H: the idempotency key
+--      once:L: the token that replaced T at a login: see `log_in`; once:H: the idempotency key
 -- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
 --      outcome: kept = the session is T's; started = the same, and its cart was empty; created = the session is F's;
 --               repeated = the idempotency key has taken effect before; full, reused, replaced = nothing was written

@@ -1,5 +1,5 @@
-//! A shared render that follows a personal one, and cannot be stored, leaves a note like any other shared render. Otherwise each
-//! visitor with an unknown cookie would cost the origin two or more requests.
+//! If a shared render follows a personal one and cannot be stored, it leaves a hit-for-miss note. Without the note, each visitor with an
+//! unknown cookie would cost the origin two or more requests.
 
 use super::rfc9111::fresh;
 use crate::support::{Asked, Reply, Shop, scenarios};

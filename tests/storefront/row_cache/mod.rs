@@ -103,7 +103,7 @@ async fn many_rows_take_few_queries() {
 }
 
 #[tokio::test]
-async fn large_rows_are_committed_in_requests_of_four_megabytes() {
+async fn a_refresh_commits_at_most_four_mebibytes_in_a_request() {
     let stock = Stock::new().await;
     for number in 0..250 {
         let id = format!("row-{number}");
@@ -114,7 +114,7 @@ async fn large_rows_are_committed_in_requests_of_four_megabytes() {
     let log = stock.store.gateway.log();
     let calls = log.iter().map(|entry| entry.commands.iter().filter(|name| *name == "EVALSHA").count());
     let commits: Vec<_> = calls.filter(|calls| *calls > 1).collect();
-    assert_eq!(commits, [4, 4, 2], "a call commits a megabyte");
+    assert_eq!(commits, [4, 4, 2], "at most 1 MiB in a call");
 }
 
 /// This cost makes 10,000 rows with a period of 5 s possible (`cargo bench --bench refresh` measures how late they

@@ -42,7 +42,7 @@ const running = new Map();
 // - `POST /test/clock` sets the Worker's clock to the real time plus a number of milliseconds.
 // - `POST /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 like the platform, `silent` never
 //   answers, `stranger` gets requests without the key, `default` answers with the entry point for visitors, `elsewhere`
-//   answers a POST with 204 as if another isolate had executed it, and `newer` sends headers of an unknown version. In
+//   answers a POST with 204 as if another isolate had executed it, `elsewhere-later` waits for the fault `elsewhere` with it, and `newer` sends headers of an unknown version. In
 //   the middle of a page that is handed over, `halts` stops and `ends` closes the body. `breaks` breaks every body off.
 // - `GET /test/hops`: the requests that reached the home tier's entry point since the last call.
 // - `POST /test/cache` sets a fault of the location cache: `lost` deletes each requested entry, `broken` fails.
@@ -132,7 +132,10 @@ const observer = `
 		async fetch(request, env, context) {
 			hops.push(request.method + " " + new URL(request.url).pathname);
 			const isBatch = hops.at(-1).endsWith("/_edge/tier");
-			if (homeFault === "elsewhere" && request.method === "POST" && !isBatch) return new Response(null, { status: 204 });
+			if (homeFault.startsWith("elsewhere") && request.method === "POST" && !isBatch) {
+				while (homeFault !== "elsewhere") await new Promise((resolve) => setTimeout(resolve, 10));
+				return new Response(null, { status: 204, headers: { "edge-tier-changed": Date.now() + " 1" } });
+			}
 			if (homeFault === "ill") return new Response("error code: 1104", { status: 500 });
 			if (homeFault === "down") throw new Error("the home tier is down");
 			if (homeFault === "stranger") {

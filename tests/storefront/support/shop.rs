@@ -46,7 +46,8 @@ impl<const N: usize> Tiers<N> {
     /// Sets a fault of the home tier, or none:
     /// - `down`: no response; `ill`: an error of the platform; `silent`: an endless wait;
     /// - `stranger`: it refuses the edge tier; `default`: its entry point for visitors answers;
-    /// - `elsewhere`: another isolate executes a POST; `newer`: the headers of another version;
+    /// - `elsewhere`: another isolate executes a POST; `elsewhere-later`: that isolate answers as soon as the fault is `elsewhere`;
+    /// - `newer`: the headers of another version;
     /// - `halts`, `ends`: in the middle of a page that it hands over; `breaks`: in the middle of any body.
     pub async fn set_home_fault(&self, fault: &str) {
         self.home.set("home", fault).await;

@@ -2,8 +2,8 @@
 //! from a single server: the keys of a command, script or transaction must be in one slot, and the parts of a pipeline
 //! that belong to different servers run concurrently.
 //!
-//! While a slot moves, the commands of a pipeline for its keys may also change their order: one that finds its key on the new
-//! server runs before one whose keys are still on both.
+//! While a slot moves, the commands of a pipeline for its keys may run out of order: a command for a key that has moved runs
+//! before a command whose keys are on both servers.
 //!
 //! A server rejects a command for a slot that it does not own (MOVED, ASK, TRYAGAIN). It has executed nothing then, so
 //! the rejected commands are sent again. Commands on a connection that broke are not: they may have been executed.

@@ -118,7 +118,7 @@ async fn a_change_whose_reply_was_lost_is_seen_by_the_next_request() {
     visitor.log_in(far, "ada").await;
     regions.stop_replication();
     let broken = r#"{"error":"ERR the connection to Redis broke, the command may have been executed"}"#;
-    for (fault, quantity) in [(Fault::Status(502, broken.to_owned()), json!(null)), (Fault::LoseReply, json!(2))] {
+    for (fault, quantity) in [(Fault::Status(502, broken.to_owned()), json!(0)), (Fault::LoseReply, json!(2))] {
         far.store.gateway.set_fault_for(fault.clone(), FaultScope::Next(1));
         let write = with_json(far.request(Method::PUT, "/_edge/v1/cart/items/mug"), &json!({"quantity": 2}));
         assert_eq!(visitor.send(write).await.0, 503, "{fault:?}");
