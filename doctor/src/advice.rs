@@ -66,7 +66,7 @@ pub struct Refused<'a> {
     pub is_claimed: bool,
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
-    /// The cookie of Django's protection.
+    /// See [`tokens::double_submit_cookie`](super::tokens::double_submit_cookie).
     pub csrf_cookie: Option<&'a str>,
     /// See [`cookies::common`].
     pub common_cookies: &'a [(String, String)],

@@ -146,8 +146,8 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
     counts
 }
 
-/// Selectors of the elements with a token: fields, `meta` elements, scripts, and forms with one in their address. None if something else differs between `one` and
-/// `other`, too, except for `noise`.
+/// Selectors of the elements with a token: fields, `meta` elements, scripts, and forms with one in their address. None if something
+/// else differs between `one` and `other`, too, except for `noise`.
 pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for (difference, (at, at_other)) in difference::between(one, other, &[]).iter().zip(one.changes_to(other)) {

@@ -185,8 +185,8 @@ fn targets(html: &str, page: &Url) -> Vec<Url> {
     links
 }
 
-/// The address without the id of a session: a parameter that Java, PHP or `ColdFusion` adds for visitors without cookies, or one with the value of
-/// a cookie.
+/// The address without the id of a session: a parameter that Java, PHP or `ColdFusion` adds for visitors without cookies, or one
+/// with the value of a cookie.
 pub fn without_session(url: Url, cookies: &[&str]) -> Url {
     // ColdFusion adds two parameters. The Worker knows the one with the secret.
     let is_id = |name: &str, value: &str| name.eq_ignore_ascii_case("cfid") || cookies.contains(&value);

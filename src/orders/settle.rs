@@ -155,7 +155,5 @@ async fn user_of(
     config: &SessionConfig,
 ) -> Result<Option<UserId>, Error> {
     let (None, Some(token)) = (customer.user, customer.token) else { return Ok(customer.user.cloned()) };
-    // A read region may not know a new session.
-    redis.catch_up().await?;
-    Ok(sessions::check(redis, token, now, config).await?.and_then(|session| session.user))
+    Ok(sessions::check_latest(redis, token, now, config).await?.and_then(|session| session.user))
 }

@@ -1,6 +1,8 @@
-//! Ids of sessions in pages. Some shops write the id of a new session into links and forms, for visitors without cookies: Java
-//! (`;jsessionid=…`), PHP with `session.use_trans_sid`, and `ColdFusion` (`CFTOKEN=…`, often 8 digits). Some APIs send it in a header: Vendure (`vendure-auth-token`) and
-//! `WooCommerce` (`Cart-Token`). All visitors of such a page would continue one session, so the page is not stored.
+//! Ids of sessions in pages. All visitors of such a page would continue one session, so the page is not stored.
+//!
+//! Some shops write the id of a new session into links and forms, for visitors without cookies: Java (`;jsessionid=…`), PHP with
+//! `session.use_trans_sid`, and `ColdFusion` (`CFTOKEN=…`, often 8 digits). Some APIs send it in a header: Vendure
+//! (`vendure-auth-token`) and `WooCommerce` (`Cart-Token`).
 
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memchr_iter;

@@ -201,12 +201,9 @@ async fn log_out(redis: &Redis, visit: &Visit, scope: &LogoutScope, user: Option
     }
     let Some(token) = &visit.token else { return Ok(()) };
     if *scope == LogoutScope::All {
-        let user = if let Some(user) = user {
-            Some(user.clone())
-        } else {
-            // A read region may not know the session.
-            redis.catch_up().await?;
-            sessions::check(redis, token, *now, config).await?.and_then(|session| session.user)
+        let user = match user {
+            Some(user) => Some(user.clone()),
+            None => sessions::check_latest(redis, token, *now, config).await?.and_then(|session| session.user),
         };
         if let Some(user) = user {
             sessions::log_out_user(redis, &user, *now, config).await?;

@@ -26,11 +26,11 @@ pub struct Change {
 impl Change {
     /// None if the request is safe, or if no hole shows a change.
     pub fn begin(app: &App, request: &Request, now: Timestamp) -> Option<Self> {
-        let headers = request.headers();
-        if request.method().is_safe() || !app.config.page.holes.are_of_visitors() {
+        let (rules, headers) = (&app.config.page.holes, request.headers());
+        if request.method().is_safe() || !rules.are_of_visitors() {
             return None;
         }
-        let token = app.keyring.read(headers, now);
+        let token = rules.has_facts().then(|| app.keyring.read(headers, now)).flatten();
         let has_cookies = headers.contains_key(header::COOKIE);
         let change = Self { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &app.config.page.headers)) };
         change.forget(app);

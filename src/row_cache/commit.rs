@@ -24,14 +24,14 @@ const MAX_REQUEST_BYTES: usize = 4 << 20;
 const GONE: &[u8] = b"gone";
 
 /// The result of a refresh for one leased row.
-pub(super) struct RowCommit<'a> {
+struct RowCommit<'a> {
     leased: &'a LeasedRow,
     /// The new copy. None if the source failed: the old copy stays. [`GONE`] if the source has no such row.
     copy: Option<&'a [u8]>,
 }
 
 impl<'a> RowCommit<'a> {
-    pub fn new(leased: &'a LeasedRow, loaded: Result<&'a HashMap<String, Bytes>, &'a Error>) -> Self {
+    fn new(leased: &'a LeasedRow, loaded: Result<&'a HashMap<String, Bytes>, &'a Error>) -> Self {
         let copy = loaded.ok().map(|loaded| loaded.get(leased.row.as_str()).map_or(GONE, |json| json));
         Self { leased, copy }
     }

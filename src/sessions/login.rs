@@ -78,6 +78,7 @@ pub async fn log_in(
     if let Some(old) = old_token {
         keys.extend([shard.viewed(old), shard.cart(old), shard.idempotency(old.as_str(), LOGIN_RETRY_KEY)]);
     }
+    // With an old token, `once:L` also serves repetitions without an idempotency key.
     let once = once(request).filter(|_| request.idempotency_key.is_some() || old_token.is_none());
     let once_ttl = once.map(|(.., ttl)| ttl).unwrap_or_default();
     keys.extend(once.map(|(owner, key, _)| shard.idempotency(owner, key)));

@@ -36,7 +36,9 @@ pub(crate) use login::LOGIN_RETRY_KEY;
 pub use login::{LoginRequest, log_in};
 pub use logout::{log_out, log_out_user};
 pub(crate) use session::start_if_young;
-pub use session::{Session, check, check_commands, check_with, empty_if_damaged, from_check, is_young, split_check};
+pub use session::{
+    Session, check, check_commands, check_latest, check_with, empty_if_damaged, from_check, is_young, split_check,
+};
 pub use sync_cookies::{SyncCause, SyncCookies};
 pub use touch::{SessionTouch, TOUCH_EVERY, TouchOutcome, touch_command};
 pub use viewed::{MAX_VIEWED_ITEMS, parse_viewed_items, read_viewed_items, viewed_items_command};

@@ -132,6 +132,20 @@ pub async fn check(
     Ok(check_with(redis, token, now, config, Vec::new()).await?.map(|(session, _)| session))
 }
 
+/// The session of `token`, with every change until now. A [`check`] in a read region may not know a new session.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn check_latest(
+    redis: &Redis,
+    token: &Token,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Option<Session>, Error> {
+    redis.catch_up().await?;
+    check(redis, token, now, config).await
+}
+
 /// As [`check`]. The same pipeline runs the caller's reads `own`, whose replies come as a list if the session is live.
 /// The caller reads that list: a copy of this function for each type of replies would add 2.6 KB to the Worker.
 ///

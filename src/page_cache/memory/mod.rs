@@ -65,7 +65,7 @@ pub struct PageMemory {
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
-    /// Pages that an unsafe request has changed, as another isolate says, with the time at which this request began.
+    /// Pages that an unsafe request has changed, as another isolate says, with the time of the change.
     changed: Notes<Timestamp>,
     /// Pages whose personal renders cannot be stored; other visitors may get a storable response.
     unstorable_personal: Notes<Reason>,

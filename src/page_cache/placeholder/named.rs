@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 /// The range of the first string with the name of a CSRF token in a script: `csrf_token: "…"`, `csrfToken = '…'`,
-/// `"xsrf": "…"`, and `_csrf: unescape('…')` of Sails. Skips strings with spaces or escapes, because a token has none. A string within another one does not count: it
-/// may be a customer's text.
+/// `"xsrf": "…"`, and `_csrf: unescape('…')` of Sails.
+///
+/// Skips strings with spaces or escapes, because a token has none. A string within another one does not count: it may be a
+/// customer's text.
 pub(super) fn named_string(script: &[u8]) -> Option<Range<usize>> {
     let is_token = |byte: &u8| byte.is_ascii_graphic() && !b"\\<&".contains(byte);
     // The beginning of the code before a string, and the string before this code.

@@ -134,9 +134,10 @@ impl StoredPage {
 
     /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets
     /// it only if the origin declared the page shared. Otherwise, the origin may answer this visitor differently. The
-    /// same holds for a request that asks for a part of the page, or accepts no HTML. A visitor with a cookie of holes gets no page
-    /// without holes, but files that the origin declared shared. A request that accepts no HTML
-    /// never gets an HTML page that varies on `Accept`: `HEADERS_NORMALIZED` may have removed the client's own types.
+    /// same holds for a request that asks for a part of the page, or accepts no HTML. A request that accepts no HTML never gets
+    /// an HTML page that varies on `Accept`: `HEADERS_NORMALIZED` may have removed the client's own types.
+    ///
+    /// A visitor with a cookie of holes gets no page without holes, but files that the origin declared shared.
     #[must_use]
     pub fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
         let is_shared_file = || self.is_declared_shared && is_file(&self.headers);

@@ -3,6 +3,7 @@
 mod from_redis;
 mod late;
 mod limits;
+mod refused;
 mod with_rules;
 
 use std::io::Read;
@@ -21,8 +22,6 @@ scenarios! {
     everything_before_a_fragment_is_sent_at_once,
     a_personal_request_asks_for_no_esi_but_gets_it_expanded,
     a_compressed_page_is_requested_again,
-    unsupported_esi_is_refused_with_its_reason,
-    the_origin_fills_a_page_whose_esi_is_refused,
     a_page_that_the_origin_did_not_declare_stays_text,
     a_failed_fragment_is_replaced_or_refuses_the_page,
     a_fragment_that_fails_for_one_visitor_leaves_the_shared_content,
@@ -188,55 +187,6 @@ async fn a_compressed_page_is_requested_again(shop: &Shop) {
     for asked in shop.origin.asked() {
         // A page without ESI must not be stored in place of one with ESI.
         assert_eq!(asked.header("surrogate-capability").is_empty(), asked.header("edge-shared").is_empty());
-    }
-}
-
-async fn unsupported_esi_is_refused_with_its_reason(shop: &Shop) {
-    for (item, markup, cause) in [
-        ("vars", "<esi:vars>$(HTTP_HOST)</esi:vars>", "<esi:vars> is not supported"),
-        ("host", "<esi:include src='https://evil.example/'/>", "not https://evil.example/"),
-        ("broken", "<esi:include src='/a", "malformed: <esi:include src='/a"),
-        ("gone", "<esi:include src='/gone'/>", "the include /gone: "),
-        ("many", &"<esi:include src='/a'/>".repeat(11), "more than 10 includes"),
-    ] {
-        make_popular(shop, item).await;
-        let markup = markup.to_owned();
-        shop.origin.answer_with(move |asked| match asked.path.as_str() {
-            "/gone" => Reply::status(404),
-            "/a" => Reply::html("a"),
-            _ => template(format!("secret{markup}")),
-        });
-        for (cookies, expected) in
-            [("", "edgefront; fwd=uri-miss; detail=esi"), ("staff=1", "edgefront; fwd=bypass; detail=esi")]
-        {
-            let answer = shop.get(&format!("/products/{item}")).header("cookie", cookies).send().await.unwrap();
-            assert_eq!((answer.status().as_u16(), cache_status(&answer).as_str()), (502, expected), "{item}");
-            let body = answer.text().await.unwrap();
-            assert!(!body.contains("secret") && !body.contains("esi:"), "{body}");
-        }
-        shop.logged(cause).await;
-    }
-}
-
-async fn the_origin_fills_a_page_whose_esi_is_refused(shop: &Shop) {
-    make_popular(shop, "mug").await;
-    shop.origin.answer_with(|asked| match asked.header("surrogate-capability") {
-        "" => Reply::html(page_of(name(asked))),
-        _ => template("<esi:vars>$(HTTP_HOST)</esi:vars>"),
-    });
-    let answer = visit(shop, "").await;
-    assert_eq!(
-        (answer.status().as_u16(), cache_status(&answer).as_str()),
-        (200, "edgefront; fwd=uri-miss; detail=esi")
-    );
-    assert_eq!(answer.text().await.unwrap(), page_of("guest"));
-    shop.logged("<esi:vars> is not supported").await;
-    shop.settled().await;
-    for name in ["guest", "ada"] {
-        let before = shop.origin.count();
-        let answer = visit(shop, &format!("sid={name}")).await;
-        assert_eq!(answer.text().await.unwrap(), page_of(name));
-        assert_eq!(shop.origin.count(), before + 1, "a note says that the page cannot be stored");
     }
 }
 

@@ -117,11 +117,8 @@ async fn an_assembled_page_has_no_validator_and_is_always_whole(shop: &Shop) {
     make_popular(shop, "mug").await;
     shop.origin.answer_with(|asked| {
         let reply = storefront(asked).header("expires", "Thu, 01 Jan 2099 00:00:00 GMT");
-        let reply =
-            ["content-digest", "content-md5", "digest", "repr-digest"].into_iter().fold(reply, |reply, name| {
-                // Of the origin's page.
-                reply.header(name, "x")
-            });
+        let digests = ["content-digest", "content-md5", "digest", "repr-digest"];
+        let reply = digests.into_iter().fold(reply, |reply, name| reply.header(name, "x"));
         reply.header("cdn-cache-control", "public, max-age=3600")
     });
     shop.visit("/products/mug").await;
