@@ -7,7 +7,7 @@ use edgefront::{
     App,
     page_cache::{
         PageKey, Reason, RenderRequest, SelectingHeaders, StoredPage, UnstorableResponse,
-        admission::popularity_of_page, holes, render::RenderOutcome,
+        admission::popularity_of_page, holes, render::WholeRender,
     },
     ports::{error::Error, fetch::Collected, html::LolHtml},
     proxy::{cookie_name, esi},
@@ -59,7 +59,7 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
 pub async fn variant(app: &App, key: &PageKey, selecting: &SelectingHeaders) -> Option<SharedRender> {
     let popularity = popularity_of_page(&app.config.page, key, Some(0));
     let request = RenderRequest::in_background(key, selecting, popularity, None);
-    let outcome = match edgefront::page_cache::render::render(app, &request).await {
+    let outcome = match edgefront::page_cache::render::render_whole(app, &request).await {
         Ok(outcome) => outcome,
         // No visitor gets the page, whatever its status is.
         Err(Error::Esi(cause)) => {
@@ -68,17 +68,8 @@ pub async fn variant(app: &App, key: &PageKey, selecting: &SelectingHeaders) -> 
         Err(_) => return None,
     };
     let render = match outcome {
-        RenderOutcome::Complete { page, .. } => of_page(app, page, key),
-        RenderOutcome::Streaming { response, page } => {
-            // A background render waits for the body, so the page is complete.
-            let status = response.status();
-            drop(response);
-            match page.complete(app, key).await {
-                Ok(page) => of_page(app, Box::new(page), key),
-                Err(why) => not_stored(status, HeaderMap::new(), Bytes::new(), why.reason, why.cause),
-            }
-        }
-        RenderOutcome::NotStorable(UnstorableResponse { response, why, .. }) => {
+        WholeRender::Complete { page, .. } => of_page(app, page, key),
+        WholeRender::NotStorable(UnstorableResponse { response, why, .. }) => {
             let (head, body) = response.into_parts();
             let body = match body.collect(usize::MAX).await {
                 Ok(Collected::Whole(body)) => body,

@@ -7,7 +7,7 @@ use edgefront::{
     page_cache::{
         LeaseRequest, PageMemory, PageState, Reason, SelectingHeaders, StoredPage,
         admission::popularity,
-        decide::{FIRST_PAUSE, FirstStep, Step, StepFacts, Waited, first_step, next_pause, next_step},
+        decide::{Eligibility, FIRST_PAUSE, FirstStep, Step, StepFacts, Waited, first_step, next_pause, next_step},
         memory::LookupEpoch,
         policy::{RequestDirectives, Reuse},
     },
@@ -229,8 +229,11 @@ impl Isolate {
                 is_near: false,
                 popularity: admitted,
                 is_exact: true,
-                may_be_personal: view.is_signed_in || is_unpopular,
-                must_be_personal: false,
+                eligibility: if view.is_signed_in || is_unpopular {
+                    Eligibility::SharedPages
+                } else {
+                    Eligibility::AnyPage
+                },
                 only_if_cached: view.is_confirmation,
                 is_reload: false,
                 failed_meanwhile: false,

@@ -54,15 +54,7 @@ pub struct StepFacts {
     pub popularity: Popularity,
     /// The URL is canonical.
     pub is_exact: bool,
-    /// A page that is not known to be shared gets a personal render, for one of two reasons:
-    /// - The request is not plain: it has cookies, a user or uncommon headers, or asks for a part of the page (HEAD, `Range`).
-    /// - A response stated no freshness a moment ago, and the item was not popular.
-    pub may_be_personal: bool,
-    /// The visitor must not get a shared render, for one of three reasons:
-    /// - A cookie may identify the visitor, and the origin did not declare the page shared.
-    /// - The page varies on a header of this request that shared renders do not send.
-    /// - A render for a request like this one could not be stored a moment ago.
-    pub must_be_personal: bool,
+    pub eligibility: Eligibility,
     pub only_if_cached: bool,
     /// The request is a reload: it accepts no stored page, and requests the lease even of a fresh one.
     pub is_reload: bool,
@@ -74,6 +66,22 @@ pub struct StepFacts {
     pub may_replace_error: bool,
     /// The wait for the render of another request. None before the first wait.
     pub wait: Option<Waited>,
+}
+
+/// The pages of which a request may get a shared render.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eligibility {
+    /// Any page.
+    AnyPage,
+    /// Pages that are known to be shared: stored before, or popular. There are two reasons:
+    /// - The request is not plain: it has cookies, a user or uncommon headers, or asks for a part of the page (HEAD, `Range`).
+    /// - A response stated no freshness a moment ago, and the item was not popular.
+    SharedPages,
+    /// No page, for one of three reasons:
+    /// - A cookie may identify the visitor, and the origin did not declare the page shared.
+    /// - The page varies on a header of this request that shared renders do not send.
+    /// - A render for a request like this one could not be stored a moment ago.
+    NoPage,
 }
 
 /// A wait for the render of another request.
@@ -142,11 +150,16 @@ pub fn next_step(facts: &StepFacts) -> Step {
     if facts.may_replace_error {
         return Step::ServeOnError;
     }
-    if facts.is_near && facts.is_exact && !facts.must_be_personal {
+    if facts.is_near && facts.is_exact && facts.eligibility != Eligibility::NoPage {
         return Step::AskPrimary;
     }
     let is_known_shared = facts.stored.is_some() || facts.state == PageState::Shared || facts.popularity.is_ok();
-    if !facts.is_exact || facts.must_be_personal || !is_known_shared && facts.may_be_personal {
+    let is_eligible = match facts.eligibility {
+        Eligibility::AnyPage => true,
+        Eligibility::SharedPages => is_known_shared,
+        Eligibility::NoPage => false,
+    };
+    if !facts.is_exact || !is_eligible {
         return Step::RenderPersonal(reason);
     }
     // The render that this request waited for failed. Without the lease, another one could not be stored.
@@ -193,8 +206,7 @@ mod tests {
         is_near: false,
         popularity: Ok(()),
         is_exact: true,
-        may_be_personal: false,
-        must_be_personal: false,
+        eligibility: Eligibility::AnyPage,
         only_if_cached: false,
         is_reload: false,
         failed_meanwhile: false,
@@ -216,7 +228,7 @@ mod tests {
             ("stale while revalidate", with(Reuse::Stale), Step::Serve { collapsed: None }),
             (
                 "fresh, personal request",
-                StepFacts { may_be_personal: true, ..with(Reuse::Fresh) },
+                StepFacts { eligibility: Eligibility::SharedPages, ..with(Reuse::Fresh) },
                 Step::Serve { collapsed: None },
             ),
             (
@@ -281,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_personal_request_gets_a_shared_page_only_if_the_page_is_known_to_be_shared() {
-        let personal = |facts: StepFacts| StepFacts { may_be_personal: true, has_lease: true, ..facts };
+        let personal = |facts: StepFacts| StepFacts { eligibility: Eligibility::SharedPages, has_lease: true, ..facts };
         for (name, facts, expected) in [
             ("unknown, unpopular", personal(UNPOPULAR), Step::RenderPersonal(ForwardReason::UriMiss)),
             ("popular", personal(MISS), Step::RenderShared(ForwardReason::UriMiss)),
@@ -299,8 +311,7 @@ mod tests {
 
     #[test]
     fn a_visitor_whom_a_cookie_may_identify_gets_no_shared_page() {
-        let identified =
-            |facts: StepFacts| StepFacts { may_be_personal: true, must_be_personal: true, has_lease: true, ..facts };
+        let identified = |facts: StepFacts| StepFacts { eligibility: Eligibility::NoPage, has_lease: true, ..facts };
         for (name, facts, expected) in [
             ("popular", identified(MISS), Step::RenderPersonal(ForwardReason::UriMiss)),
             (

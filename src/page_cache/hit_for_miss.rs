@@ -2,7 +2,7 @@
 //! decides which responses leave one.
 //!
 //! 1. A shared render ends without a page that can be stored. The note goes into the isolate, and into Redis in place of the
-//!    lease (`execute::background::end_unstorable`).
+//!    lease (`execute::lease_end`).
 //! 2. While the note holds ([`HIT_FOR_MISS`]), requests go to the origin without a wait. An isolate without the note finds it
 //!    by its lookup ([`PageState::Unstorable`](super::PageState::Unstorable)), and keeps it.
 //! 3. The note ends early if a visitor's own response can be stored (`execute::noted`), or by a purge. An isolate that has missed

@@ -27,6 +27,7 @@ pub mod cache_status;
 pub mod decide;
 pub mod holes;
 pub mod key;
+pub mod last_step;
 pub mod location;
 pub mod lookup;
 pub mod memory;

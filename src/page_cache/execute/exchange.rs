@@ -38,8 +38,6 @@ pub struct RenderRequest<'a> {
     pub stamp: u64,
     /// Caches between edgefront and the origin must also validate.
     pub no_cache: bool,
-    /// No visitor waits: the body may take as long as `ORIGIN_TIMEOUT`.
-    pub in_background: bool,
     /// The origin may compress the response for the visitor. A compressed response is not stored.
     pub accepts_gzip: bool,
 }
@@ -62,7 +60,6 @@ impl<'a> RenderRequest<'a> {
             popularity,
             stamp: 0,
             no_cache: false,
-            in_background: true,
             accepts_gzip: false,
         }
     }

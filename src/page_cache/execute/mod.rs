@@ -19,9 +19,11 @@
 //! The steps:
 //! - `serve`: a response from the page that the lookup found. `fill`: its holes, filled for one visitor.
 //! - `wait`: the wait for the render of another request.
-//! - `shared`: a shared render while a visitor waits for it. `background`: one after the response, and the end of leases.
-//! - [`render`]: the shared render that `shared` and `background` use, from one or two exchanges with the origin. The doctor judges a
-//!   storefront with it, too.
+//! - `shared`: a shared render while a visitor waits for it, and the [`last_step`](super::last_step). `background`: a shared render
+//!   after a response.
+//! - [`render`]: the shared render that both use, from one or more exchanges with the origin. The doctor judges a storefront with
+//!   it, too.
+//! - `lease_end`: the end of a render's lease, with a stored page, a note or nothing.
 //! - `exchange`: one exchange with the origin, and the judgement of its response. `esi`: the fragments of the page.
 //! - `personal`: a personal render. A shared render may follow it.
 //! - `bypass`: a request that bypasses the cache. `noted`: a request for a page with a hit-for-miss note; its
@@ -44,6 +46,7 @@ mod fill;
 mod found;
 mod hand_over;
 mod invalidate;
+mod lease_end;
 mod local;
 mod noted;
 mod personal;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use http::{Method, header};
 
-use super::{PageRequest, background::log_error};
+use super::{PageRequest, lease_end::log_error};
 use crate::{
     App,
     page_cache::{

@@ -7,8 +7,9 @@ use http::{Method, StatusCode, header};
 
 use super::{
     Miss, PageRequest,
-    background::{BackgroundRender, PersonalHead, release},
+    background::{BackgroundRender, PersonalHead},
     found::Found,
+    lease_end::release,
 };
 use crate::{
     App,

@@ -21,14 +21,14 @@ use crate::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        policy::{Reason, conditional, is_failure, is_refusal},
+        policy::{Reason, conditional},
         session_ids::{self, SessionIds},
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
     ports::{
         error::Error,
-        fetch::{BodyCopy, FetchError, NotCopied, Response, content_length, is_whole},
+        fetch::{Body, BodyCopy, FetchError, NotCopied, Response, content_length, is_whole},
         header_names::append_text,
         semaphore::{CollectOutcome, MemoryPermit},
     },
@@ -36,42 +36,24 @@ use crate::{
     schema::ids::ItemId,
 };
 
-/// The outcome of a render.
-pub enum RenderOutcome {
+/// The outcome of a render whose body has arrived.
+pub enum WholeRender {
     /// A storable page. `not_modified`: the origin confirmed the stored one.
     Complete {
         page: Box<StoredPage>,
         not_modified: bool,
     },
+    NotStorable(UnstorableResponse),
+}
+
+/// The outcome of a render for a visitor who waits.
+pub enum RenderOutcome {
+    Whole(WholeRender),
     /// A storable page whose body is still arriving.
     Streaming {
         response: Box<Response>,
         page: Box<StreamingPage>,
     },
-    NotStorable(UnstorableResponse),
-}
-
-impl RenderOutcome {
-    /// See [`is_failure`].
-    #[must_use]
-    pub fn is_failure(&self) -> bool {
-        is_failure(self.status())
-    }
-
-    /// A response that cannot be stored, and that is a [refusal](is_refusal).
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::NotStorable(_)) && is_refusal(self.status())
-    }
-
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::Complete { page, .. } => page.status,
-            Self::Streaming { response, .. } | Self::NotStorable(UnstorableResponse { response, .. }) => {
-                response.status()
-            }
-        }
-    }
 }
 
 /// A page whose body is streamed to a visitor and copied.
@@ -105,7 +87,7 @@ impl StreamingPage {
         let reason = match copy.await {
             Ok(body) if is_whole(content_length, &body) => {
                 page.body = body.into();
-                match finish(app, key, &mut page, Some(&ids)).await {
+                match finish(app, key, &mut page, &ids).await {
                     Ok(()) => return Ok(page),
                     Err(reason) => reason,
                 }
@@ -120,13 +102,71 @@ impl StreamingPage {
 /// Longest time that a visitor waits for a complete body before it is streamed.
 const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Asks the origin. If the response varies on a header that the origin did not get, asks again with this header: a page may be
-/// stored only under values that selected it (RFC 9111 §4.1). Each repetition sends one more of the request's headers.
+/// Renders a page for a visitor who waits: a slow body is streamed.
 ///
 /// # Errors
-/// [`Error::Origin`], also for a truncated body; [`Error::Esi`] if the page is refused; [`Error::Busy`]; [`Error::Database`] of the demo
-/// shop.
+/// As [`render_whole`].
 pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
+    Ok(match render_within(app, request, COLLECT_TIMEOUT).await? {
+        Arrived::Whole(whole) => RenderOutcome::Whole(whole),
+        Arrived::Slow(page) => page.stream(app),
+    })
+}
+
+/// Renders a page and waits for its whole body.
+///
+/// # Errors
+/// [`Error::Origin`], also for a truncated or late body; [`Error::Esi`] if the page is refused; [`Error::Busy`]; [`Error::Database`]
+/// of the demo shop.
+pub async fn render_whole(app: &App, request: &RenderRequest<'_>) -> Result<WholeRender, Error> {
+    match render_within(app, request, app.config.origin.timeout).await? {
+        Arrived::Whole(whole) => Ok(whole),
+        Arrived::Slow(_) => Err(FetchError::Timeout.into()),
+    }
+}
+
+/// The part of a render that has arrived within its time.
+enum Arrived {
+    Whole(WholeRender),
+    /// All but the end of the body.
+    Slow(Box<SlowPage>),
+}
+
+/// A storable page whose body is still arriving.
+struct SlowPage {
+    page: StoredPage,
+    content_length: Option<usize>,
+    body: Body,
+    ids: SessionIds,
+    permit: MemoryPermit,
+}
+
+impl SlowPage {
+    /// Streams the body to a visitor, and copies it.
+    fn stream(self, app: &App) -> RenderOutcome {
+        let Self { mut page, content_length, body, ids, permit } = self;
+        let (body, copy) = body.copied(app.config.page.max_bytes);
+        set_stored_headers(&mut page);
+        let mut headers = page.visible_headers();
+        // Age at the arrival (RFC 9111 §5.1).
+        let age = page.age(app.clock.now());
+        if age > 0 {
+            headers.insert(header::AGE, HeaderValue::from(age));
+        }
+        if let Some(length) = content_length {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let mut response = Response::new(body);
+        *response.status_mut() = page.status;
+        *response.headers_mut() = headers;
+        let page = Box::new(StreamingPage { page, content_length, copy, ids, _permit: permit });
+        RenderOutcome::Streaming { response: Box::new(response), page }
+    }
+}
+
+/// Asks the origin. If the response varies on a header that the origin did not get, asks again with this header: a page may be
+/// stored only under values that selected it (RFC 9111 §4.1). Each repetition sends one more of the request's headers.
+async fn render_within(app: &App, request: &RenderRequest<'_>, patience: Duration) -> Result<Arrived, Error> {
     let mut sent = request.sent.clone();
     let exchanged = loop {
         match (exchange(app, request, sent.as_ref()).await?, &mut sent) {
@@ -136,8 +176,8 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
             (exchanged, _) => break exchanged,
         }
     };
-    match exchanged {
-        Exchanged::NotStorable(response) => Ok(RenderOutcome::NotStorable(response)),
+    Ok(Arrived::Whole(match exchanged {
+        Exchanged::NotStorable(response) => WholeRender::NotStorable(response),
         Exchanged::Storable { mut page, validated: Some(stored), response, directives } => {
             if session_ids(app, request.key.url(), response.headers()).are_in(&page.headers, &[]) {
                 return Ok(not_storable(Reason::Personal, *response, directives));
@@ -147,21 +187,22 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
                 page.tags.clone_from(&stored.tags);
             }
             // The stored body was checked before.
-            _ = finish(app, request.key, &mut page, None).await;
-            Ok(RenderOutcome::Complete { page, not_modified: true })
+            prepare(app, request.key, &mut page).await;
+            page.hold(&*app.fetch);
+            WholeRender::Complete { page, not_modified: true }
         }
         Exchanged::Storable { page, validated: None, response, directives } if !directives.has_esi => {
-            collect(app, request, page, *response, directives).await
+            return collect(app, request, page, (*response, directives), patience).await;
         }
         Exchanged::Storable { mut page, validated: None, response, .. } => {
             let ids = session_ids(app, request.key.url(), response.headers());
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
-            let finished = finish(app, request.key, &mut page, Some(&ids)).await;
+            let finished = finish(app, request.key, &mut page, &ids).await;
             finished.map_err(|reason| Error::Esi(cause_of(reason).to_owned()))?;
             page.is_declared_shared |= page.has_includes();
-            Ok(RenderOutcome::Complete { page, not_modified: false })
+            WholeRender::Complete { page, not_modified: false }
         }
-    }
+    }))
 }
 
 /// The ids of sessions that a page or fragment must not contain. `headers`: those of its response from `url`.
@@ -172,21 +213,24 @@ pub(super) fn session_ids(app: &App, url: &str, headers: &HeaderMap) -> SessionI
 /// Completes a page whose body has arrived. Placeholders have already replaced its tokens.
 ///
 /// # Errors
-/// With `ids`, the reason not to store the page: it contains one of them, or its placeholders and script tags make it too large.
-async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: Option<&SessionIds>) -> Result<(), Reason> {
-    set_stored_headers(page);
-    set_etag(page);
-    find_holes(app, key, page).await;
-    if let Some(ids) = ids {
-        if ids.are_in(&page.headers, &page.body.read()) {
-            return Err(Reason::Personal);
-        }
-        if page.body.len() > app.config.page.max_bytes {
-            return Err(Reason::TooLarge);
-        }
+/// The reason not to store the page: it contains one of `ids`, or its placeholders and script tags make it too large.
+async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: &SessionIds) -> Result<(), Reason> {
+    prepare(app, key, page).await;
+    if ids.are_in(&page.headers, &page.body.read()) {
+        return Err(Reason::Personal);
+    }
+    if page.body.len() > app.config.page.max_bytes {
+        return Err(Reason::TooLarge);
     }
     page.hold(&*app.fetch);
     Ok(())
+}
+
+/// Adds the headers that the cache computes, and finds the page's holes.
+async fn prepare(app: &App, key: &PageKey, page: &mut StoredPage) {
+    set_stored_headers(page);
+    set_etag(page);
+    find_holes(app, key, page).await;
 }
 
 /// The cause of a reason that lies in the body, for operators.
@@ -220,14 +264,14 @@ fn hole_rules<'a>(app: &'a App, key: &PageKey, page: &StoredPage) -> Vec<&'a Hol
     if may_have_holes { app.config.page.holes.of_path(key.path()).collect() } else { Vec::new() }
 }
 
-/// Collects the body within [`COLLECT_TIMEOUT`], or streams it.
+/// Collects the body, for as long as `patience`.
 async fn collect(
     app: &App,
     request: &RenderRequest<'_>,
     mut page: Box<StoredPage>,
-    response: Response,
-    directives: OriginDirectives,
-) -> Result<RenderOutcome, Error> {
+    (response, directives): (Response, OriginDirectives),
+    patience: Duration,
+) -> Result<Arrived, Error> {
     let content_length = content_length(response.headers());
     let Some(mut permit) = acquire_memory(app, content_length) else {
         return Ok(not_storable(Reason::Busy, response, directives));
@@ -236,48 +280,30 @@ async fn collect(
     let (head, body) = response.into_parts();
     let limit = app.config.page.max_bytes;
     // Holes are found in a whole body only, so a page with rules for holes is not streamed.
-    let is_patient = request.in_background || !hole_rules(app, request.key, &page).is_empty();
-    let patience = app.clock.sleep(if is_patient { app.config.origin.timeout } else { COLLECT_TIMEOUT });
+    let must_be_whole = !hole_rules(app, request.key, &page).is_empty();
+    let patience = app.clock.sleep(if must_be_whole { app.config.origin.timeout } else { patience });
     let collected = match content_length {
         // A body that is known to be too large is passed on at once.
-        Some(length) if length > limit => Ok(CollectOutcome::TooLarge(body)),
-        _ => permit.collect(body, limit, std::pin::pin!(patience)).await,
+        Some(length) if length > limit => CollectOutcome::TooLarge(body),
+        _ => permit.collect(body, limit, std::pin::pin!(patience)).await.map_err(|_| FetchError::Unreachable)?,
     };
-    match collected {
-        Ok(CollectOutcome::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
-        Ok(CollectOutcome::Whole(body)) if is_whole(content_length, &body) => {
+    let (reason, body) = match collected {
+        CollectOutcome::Whole(body) if is_whole(content_length, &body) => {
             page.body = body.clone().into();
-            match finish(app, request.key, &mut page, Some(&ids)).await {
-                Ok(()) => Ok(RenderOutcome::Complete { page, not_modified: false }),
-                Err(reason) => Ok(not_storable(reason, Response::from_parts(head, body.into()), directives)),
+            match finish(app, request.key, &mut page, &ids).await {
+                Ok(()) => return Ok(Arrived::Whole(WholeRender::Complete { page, not_modified: false })),
+                Err(reason) => (reason, body.into()),
             }
         }
-        Ok(CollectOutcome::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
-        Ok(CollectOutcome::TooLarge(body)) => {
-            Ok(not_storable(Reason::TooLarge, Response::from_parts(head, body), directives))
+        CollectOutcome::Whole(_) => return Err(FetchError::Unreachable.into()),
+        CollectOutcome::Slow(_) if must_be_whole => return Err(FetchError::Timeout.into()),
+        CollectOutcome::Slow(body) => {
+            return Ok(Arrived::Slow(Box::new(SlowPage { page: *page, content_length, body, ids, permit })));
         }
-        Ok(CollectOutcome::NoPermit(body)) => {
-            Ok(not_storable(Reason::Busy, Response::from_parts(head, body), directives))
-        }
-        Ok(CollectOutcome::Slow(body)) => {
-            let (body, copy) = body.copied(limit);
-            set_stored_headers(&mut page);
-            let mut headers = page.visible_headers();
-            // Age at the arrival (RFC 9111 §5.1).
-            let age = page.age(app.clock.now());
-            if age > 0 {
-                headers.insert(header::AGE, HeaderValue::from(age));
-            }
-            if let Some(length) = content_length {
-                headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-            }
-            let mut response = Response::new(body);
-            *response.status_mut() = page.status;
-            *response.headers_mut() = headers;
-            let page = Box::new(StreamingPage { page: *page, content_length, copy, ids, _permit: permit });
-            Ok(RenderOutcome::Streaming { response: Box::new(response), page })
-        }
-    }
+        CollectOutcome::TooLarge(body) => (Reason::TooLarge, body),
+        CollectOutcome::NoPermit(body) => (Reason::Busy, body),
+    };
+    Ok(not_storable(reason, Response::from_parts(head, body), directives))
 }
 
 /// A permit for a page of `bytes`; None for an unknown length. Returns None if other pages leave no room.
@@ -286,10 +312,10 @@ pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPe
     app.semaphore.try_acquire(bytes, now, now + app.config.origin.timeout)
 }
 
-fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> RenderOutcome {
+fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> Arrived {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
     let why = Box::new(Unstorable { reason, cause: cause_of(reason).to_owned(), item, tags });
-    RenderOutcome::NotStorable(UnstorableResponse { response: Box::new(response), directives, why })
+    Arrived::Whole(WholeRender::NotStorable(UnstorableResponse { response: Box::new(response), directives, why }))
 }
 
 /// Removes headers that the cache computes for each response, and adds the `Date` that a cache must send.

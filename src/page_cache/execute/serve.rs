@@ -5,11 +5,7 @@ use std::rc::Rc;
 use http::{HeaderValue, StatusCode, header};
 
 use super::{
-    PageRequest,
-    background::{BackgroundRender, release},
-    fill,
-    found::Found,
-    hand_over::hand_over,
+    PageRequest, background::BackgroundRender, fill, found::Found, hand_over::hand_over, lease_end::release,
     local::put_in_location,
 };
 use crate::{

@@ -6,7 +6,7 @@ use super::{PageRequest, found::Found, wait::RenderWait};
 use crate::{
     page_cache::{
         admission::popularity_of_page,
-        decide::StepFacts,
+        decide::{Eligibility, StepFacts},
         lookup::LookupResult,
         policy::{
             Reuse, VaryFields,
@@ -16,6 +16,7 @@ use crate::{
         stored_page::StoredPage,
     },
     ports::time::Timestamp,
+    sessions::Session,
 };
 
 impl PageRequest {
@@ -24,7 +25,6 @@ impl PageRequest {
         let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
         let allowed = lookup.page.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
         let stored = allowed.map(|page| page.state(now));
-        let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
         // The page varies on a header of this request that a shared render does not send.
         let varies_on_withheld = !lookup.vary.is_empty() && self.selecting.variant(&lookup.vary).is_none();
         let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
@@ -35,6 +35,16 @@ impl PageRequest {
         let reuse = stored.as_ref().map(reuse);
         let asks_origin = matches!(reuse, None | Some(Reuse::Forward(_)));
         let is_noted = || app.pages.is_unstorable_for(&self.class(&lookup.vary), now);
+        // A new shared render would be withheld from this visitor, too.
+        let is_withheld = allowed.is_none() && (lookup.page.is_some() || self.cookies.identify() || varies_on_withheld);
+        let eligibility = if is_withheld || asks_origin && is_noted() {
+            Eligibility::NoPage
+        } else if self.may_identify(found.session.as_ref()) || asks_less || app.pages.is_unpopular(hash, self.visit.now)
+        {
+            Eligibility::SharedPages
+        } else {
+            Eligibility::AnyPage
+        };
         StepFacts {
             stored: reuse,
             has_variants: !lookup.vary.is_empty(),
@@ -43,14 +53,7 @@ impl PageRequest {
             is_near: found.is_near,
             popularity: self.popularity(lookup),
             is_exact: self.key.is_exact(),
-            may_be_personal: self.has_personal_headers
-                || has_user
-                || asks_less
-                || app.pages.is_unpopular(hash, self.visit.now),
-            // A new shared render would be withheld from this visitor, too.
-            must_be_personal: allowed.is_none()
-                && (lookup.page.is_some() || self.cookies.identify() || varies_on_withheld)
-                || asks_origin && is_noted(),
+            eligibility,
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),
             failed_meanwhile: app.pages.has_failed_since(hash, self.visit.now, now),
@@ -60,6 +63,11 @@ impl PageRequest {
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait: wait.waited,
         }
+    }
+
+    /// Returns whether the request may identify its visitor: by its headers, or by the user of its session.
+    pub(super) fn may_identify(&self, session: Option<&Session>) -> bool {
+        self.has_personal_headers || session.is_some_and(|session| session.user.is_some())
     }
 
     /// The class of this request. `vary`: as in the lookup.
