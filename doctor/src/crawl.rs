@@ -11,7 +11,7 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
-    negotiation::{ChoiceAddresses, chosen_cookies, is_choice, other_homes},
+    negotiation::{Switchers, is_switch, other_homes, preference_cookies},
     pieces::Pieces,
     robots::Robots,
     shop::{NoPage, Page, Shop, is_trouble, redirect},
@@ -44,7 +44,7 @@ pub struct Sample {
     pub addresses: Vec<Url>,
     /// The path of each link and form of the pages, also of those that are not followed.
     pub linked: BTreeSet<String>,
-    pub choices: ChoiceAddresses,
+    pub switchers: Switchers,
     pub traces: Traces,
     /// The reason why the crawl ended early, or found one page only, as a message.
     pub stopped: Option<String>,
@@ -105,15 +105,15 @@ impl Crawl<'_> {
         Ok(sample)
     }
 
-    /// Requests an address with the visitor's cookies. One that chooses a language or a currency gets none, because the session would
-    /// keep the choice.
+    /// Requests an address with the visitor's cookies. One that sets a language or a currency gets none, because the session would
+    /// keep it.
     async fn get(&self, url: &Url) -> Result<Page, NoPage> {
-        let own = Some(&self.visitors.own).filter(|_| !is_choice(url));
+        let own = Some(&self.visitors.own).filter(|_| !is_switch(url));
         let page = self.shop.get(url, own.and_then(|own| own.cookies(url)).as_ref()).await?;
         if let Some(own) = own {
             own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
         }
-        self.visitors.chosen.borrow_mut().extend(chosen_cookies(&page.headers));
+        self.visitors.chosen.borrow_mut().extend(preference_cookies(&page.headers));
         Ok(page)
     }
 
@@ -153,7 +153,7 @@ impl Crawl<'_> {
             sample.linked.extend(links::paths(&html, url));
             let may_request =
                 |link: &Url| links::page_of_site(link.clone(), url).is_some_and(|link| self.robots.allows(&link));
-            sample.choices.add_forms(&html, url, may_request);
+            sample.switchers.add_forms(&html, url, may_request);
             sample.traces.look_at(page, &found);
             sample.pages.push(url.clone());
         }
@@ -162,7 +162,7 @@ impl Crawl<'_> {
         let ids: Vec<_> = values.into_iter().filter(|value| value.len() >= MIN_ID).collect();
         for link in found.into_iter().map(|link| links::without_session(link, &ids)) {
             if self.robots.allows(&link) {
-                sample.choices.add_link(&link);
+                sample.switchers.add_link(&link);
                 frontier.add(link, self.rules);
             } else {
                 sample.linked.insert(link.path().to_owned());

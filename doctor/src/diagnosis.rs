@@ -55,7 +55,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut sample = crawl.run(start, arguments.pages).await?;
     let (settings, preset) = choose_preset(given, &sample);
     let given = settings.clone();
-    let chosen = choices_of_links(&shop, &sample, &settings).await?;
+    let chosen = rules_of_links(&shop, &sample, &settings).await?;
     let settings = settings.with_rules(chosen.iter().flat_map(|found| &found.rules));
     // To examine an address that chooses would change the language of the session of --login.
     let choices = settings.config()?.page.urls.choices;
@@ -67,13 +67,13 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let settings = settings.with_default_items(has_item);
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined, notes: Vec::new() };
     diagnosis.notes.extend(chosen.into_iter().map(|found| found.note));
-    // First, because all other steps then know the cookies that keep a visitor's choice.
+    // First, because all other steps then know the cookies that keep a visitor's preferences.
     diagnosis.find_variants().await;
     diagnosis.examine_choices().await?;
     let kinds = diagnosis.kinds(&sample);
     let judged = diagnosis.judge(kinds).await?;
     let (dangers, reports) = diagnosis.complete_rules(judged.kinds, &given).await?;
-    diagnosis.add_choices_of_forms(&sample)?;
+    diagnosis.add_rules_of_forms(&sample)?;
     diagnosis.note_sessions(&reports, &judged.declared, arguments.login.is_some())?;
     diagnosis.notes.extend(danger::notes_on_noise(judged.noise));
     diagnosis.add_robots_rules(&robots)?;
@@ -101,10 +101,10 @@ fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetRe
 }
 
 /// The rules for links to a language or a currency that the session keeps.
-async fn choices_of_links(shop: &Shop, sample: &Sample, settings: &Settings) -> Result<Vec<Finding>, Failure> {
+async fn rules_of_links(shop: &Shop, sample: &Sample, settings: &Settings) -> Result<Vec<Finding>, Failure> {
     let known = settings.config()?.page.urls.choices;
     let Some(page) = sample.pages.first() else { return Ok(Vec::new()) };
-    Ok(negotiation::of_links(shop, page, &sample.choices, &known).await)
+    Ok(negotiation::of_links(shop, page, &sample.switchers, &known).await)
 }
 
 async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {
@@ -233,11 +233,11 @@ impl Diagnosis {
         Ok((dangers, reports))
     }
 
-    /// Adds rules for forms whose choice the session may keep. Without holes, visitors with a session get pages of their own anyway.
-    fn add_choices_of_forms(&mut self, sample: &Sample) -> Result<(), Failure> {
+    /// Adds rules for forms whose preference the session may keep. Without holes, visitors with a session get pages of their own anyway.
+    fn add_rules_of_forms(&mut self, sample: &Sample) -> Result<(), Failure> {
         let config = self.settings.config()?;
         if !config.page.cookies.holes.is_empty() {
-            self.add(negotiation::of_forms(&sample.choices, &sample.addresses, &config));
+            self.add(negotiation::of_forms(&sample.switchers, &sample.addresses, &config));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use url::{Origin, Url, form_urlencoded};
 
 use super::{
-    negotiation::is_choice,
+    negotiation::is_switch,
     tokens::{attribute, post_actions, start_tags},
 };
 
@@ -176,10 +176,10 @@ fn targets(html: &str, page: &Url) -> Vec<Url> {
         let attribute =
             |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).trim().to_owned());
         let Some(target) = attribute(b"href") else { continue };
-        // A link that chooses a language or a currency sets a cookie only, and often has `nofollow`.
+        // A link that switches the language or the currency only sets a cookie, and often has `nofollow`.
         let is_nofollow = attribute(b"rel").is_some_and(|rel| rel.contains("nofollow"));
         if **tag.name == *b"a" {
-            links.extend(base.join(&target).ok().filter(|url| !is_nofollow || is_choice(url)));
+            links.extend(base.join(&target).ok().filter(|url| !is_nofollow || is_switch(url)));
         }
     }
     links

@@ -18,7 +18,7 @@ use serde::Serialize;
 use url::Url;
 use xtask::failure::Failure;
 
-use super::negotiation::ChosenCookie;
+use super::negotiation::PreferenceCookie;
 
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
 const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
@@ -56,8 +56,8 @@ impl Visitor {
 pub struct Visitors {
     /// The cookies that the shop set during the crawl.
     pub own: Jar,
-    /// The cookies of choices that the shop set during the crawl.
-    pub chosen: RefCell<BTreeSet<ChosenCookie>>,
+    /// The cookies of preferences that the shop set during the crawl.
+    pub chosen: RefCell<BTreeSet<PreferenceCookie>>,
     login: Option<HeaderValue>,
 }
 

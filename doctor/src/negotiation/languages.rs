@@ -1,4 +1,4 @@
-//! `Vary: Accept-Language`: the languages of a shop, and the cookie that keeps a visitor's choice.
+//! `Vary: Accept-Language`: the languages of a shop, and the cookie that keeps a visitor's own.
 
 use http::{HeaderValue, header};
 use url::Url;
@@ -51,10 +51,10 @@ pub async fn find(shop: &Shop, pages: &[&Url]) -> Option<Languages> {
         let mut default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
         let own = language_of(&default.page).map_or_else(|| "en".to_owned(), |own| primary(&own));
         // The shop chooses one of the others if it has a second language. The page may announce a wrong one.
-        let mut choices = vec![all_except(&own), own.clone()];
+        let mut accepted = vec![all_except(&own), own.clone()];
         // A shop may read the preferred language only.
-        choices.extend(alternates(&default.page).into_iter().filter(|language| *language != own));
-        if default.is_same_for_all(&choices).await? {
+        accepted.extend(alternates(&default.page).into_iter().filter(|language| *language != own));
+        if default.is_same_for_all(&accepted).await? {
             continue;
         }
         differs = true;

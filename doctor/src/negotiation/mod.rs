@@ -2,16 +2,18 @@
 //! spelling of a browser selects a page of its own, and edgefront keeps at most 16 of them.
 //!
 //! - `languages`, `devices`, `accept`: the values of the three headers, for `HEADERS_NORMALIZED`.
-//! - `choices`: cookies that keep the choice of a language or a currency, for `COOKIES_VARIED`.
-//! - `session_choices`: links and forms whose choice the session keeps, for `CHOICES`.
+//! - `preference`: a language or a currency, which the shop keeps for a visitor in one of two ways.
+//! - `preference_cookies`: cookies that keep it, for `COOKIES_VARIED`.
+//! - `switchers`: links and forms after which the session keeps it, for `CHOICES`.
 //! - `compare`: the comparison of two pages.
 
 mod accept;
-mod choices;
 mod compare;
 mod devices;
 mod languages;
-mod session_choices;
+mod preference;
+mod preference_cookies;
+mod switchers;
 
 use std::collections::BTreeSet;
 
@@ -21,11 +23,12 @@ use edgefront::{
 };
 use http::{HeaderName, header};
 
-use self::choices::Choice;
+use self::preference::Preference;
 pub use self::{
-    choices::{ChosenCookie, chosen_cookies, is_choice},
     languages::{is_language, other_homes},
-    session_choices::{ChoiceAddresses, of_forms, of_links},
+    preference::is_switch,
+    preference_cookies::{PreferenceCookie, preference_cookies},
+    switchers::{Switchers, of_forms, of_links},
 };
 use super::{advice::Rule, examine::Examined, shop::Shop};
 
@@ -49,12 +52,12 @@ pub struct Finding {
 /// out. A shop that says nothing about sharing, or forbids it, has no reason to name a header in `Vary`, so its pages are compared
 /// in any case. Only `Accept` must be named: without `Vary`, edgefront sends shared renders the same one.
 ///
-/// `set`: the cookies of choices that the shop has set.
+/// `set`: the cookies of preferences that the shop has set.
 pub async fn find(
     shop: &Shop,
     examined: &[Examined],
     config: &PageConfig,
-    set: &BTreeSet<ChosenCookie>,
+    set: &BTreeSet<PreferenceCookie>,
 ) -> Vec<Finding> {
     let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
     let shared: Vec<_> = examined.iter().filter(|page| !is_personal(page) && page.vary.is_some()).collect();
@@ -78,7 +81,7 @@ pub async fn find(
                 let found = languages::find(shop, &urls).await;
                 let cookie = found.as_ref().and_then(|found| found.cookie.as_deref());
                 let cookie = cookie.filter(|rule| !has_rule(config, rule));
-                findings.extend(cookie.map(|rule| Finding::of_choice(Choice::Language, rule)));
+                findings.extend(cookie.map(|rule| Finding::of_cookie(Preference::Language, rule)));
                 found.map(|found| found.values)
             }
         };
@@ -89,11 +92,11 @@ pub async fn find(
         }
     }
     let has_language = findings.iter().flat_map(|found| &found.rules).any(|rule| rule.variable == "COOKIES_VARIED");
-    let choices = if has_language { &[Choice::Currency][..] } else { &[Choice::Language, Choice::Currency] };
+    let wanted = if has_language { &[Preference::Currency][..] } else { &[Preference::Language, Preference::Currency] };
     let urls: Vec<_> = spread(&shared).into_iter().map(|page| &page.url).collect();
-    let rules = choices::rules(shop, &urls, set, choices).await.into_iter();
+    let rules = preference_cookies::rules(shop, &urls, set, wanted).await.into_iter();
     let rules = rules.filter(|(_, rule)| !has_rule(config, rule));
-    findings.extend(rules.map(|(choice, rule)| Finding::of_choice(choice, &rule)));
+    findings.extend(rules.map(|(preference, rule)| Finding::of_cookie(preference, &rule)));
     findings
 }
 
@@ -122,8 +125,8 @@ enum Values {
 
 impl Finding {
     /// `rule`: of `COOKIES_VARIED`.
-    fn of_choice(choice: Choice, rule: &str) -> Self {
-        let (name, noun) = (rule.split('=').next().unwrap_or_default(), choice.noun());
+    fn of_cookie(preference: Preference, rule: &str) -> Self {
+        let (name, noun) = (rule.split('=').next().unwrap_or_default(), preference.noun());
         let note = format!(
             "the cookie {name} selects the {noun} of pages: COOKIES_VARIED {rule} gives its visitors shared pages, one for \
              each value. Risk: {COOKIE_RISK}"

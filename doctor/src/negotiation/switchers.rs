@@ -1,5 +1,5 @@
-//! Languages and currencies that the shop's session keeps. After such a choice, a page differs outside of its holes. The doctor
-//! tries links and forms sent by GET. It sends no POST, so it judges such forms by their words.
+//! Switchers: links and forms that set a language or a currency which the shop's session keeps. After such a request, a page differs
+//! outside of its holes. The doctor tries links and forms sent by GET. It sends no POST, so it judges such forms by their words.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use url::Url;
 
 use super::{
     Finding,
-    choices::{Choice, names_choice},
     compare::ComparedPage,
+    preference::{Preference, names_preference},
 };
 use crate::{
     advice::{self, Rule},
@@ -34,16 +34,16 @@ const MAX_RULES: usize = 5;
 /// can select an action, too.
 const ACTIONS: [&str; 5] = ["action", "do", "cmd", "op", "task"];
 
-/// Addresses that probably choose a language or a currency.
+/// Addresses that probably set a language or a currency.
 #[derive(Default)]
-pub struct ChoiceAddresses {
+pub struct Switchers {
     /// By rule, one link for each value.
     links: BTreeMap<String, BTreeMap<String, Url>>,
-    /// The rules of forms, with their choice.
-    forms: BTreeMap<String, Choice>,
+    /// The rules of forms, with their preference.
+    forms: BTreeMap<String, Preference>,
 }
 
-impl ChoiceAddresses {
+impl Switchers {
     /// Adds a link to a page of the site.
     pub fn add_link(&mut self, link: &Url) {
         if let Some(rule) = rule_of_link(link).filter(|rule| Choices::parse(rule).is_ok())
@@ -64,8 +64,8 @@ impl ChoiceAddresses {
                 b"form" => {
                     form = Form::of(&tag, page, &base);
                     if let Some(rule) = form.as_ref().and_then(Form::rule) {
-                        let choice = Choice::named_in(&rule);
-                        self.add_form(rule, choice);
+                        let preference = Preference::named_in(&rule);
+                        self.add_form(rule, preference);
                     }
                     continue;
                 }
@@ -78,22 +78,22 @@ impl ChoiceAddresses {
                 _ => continue,
             };
             if let (Some(form), Some(name), Some(value)) = (&form, field, attribute(&tag, "value"))
-                && let Some(choice) = Choice::of(&value)
+                && let Some(preference) = Preference::of(&value)
             {
                 let link = form.link(&name, &value);
                 if !form.is_post && may_request(&link) {
                     self.add_link(&link);
-                } else if form.is_post && names_choice(&name) {
-                    self.add_form(form.target.path().to_owned(), choice);
+                } else if form.is_post && names_preference(&name) {
+                    self.add_form(form.target.path().to_owned(), preference);
                 }
             }
         }
     }
 
     /// Adds the rule of a form, if it is valid.
-    fn add_form(&mut self, rule: String, choice: Choice) {
+    fn add_form(&mut self, rule: String, preference: Preference) {
         if Choices::parse(&rule).is_ok() {
-            self.forms.insert(rule, choice);
+            self.forms.insert(rule, preference);
         }
     }
 }
@@ -111,12 +111,12 @@ impl Form {
         Some(Self { target, is_post })
     }
 
-    /// The rule of a form whose address says that it chooses.
+    /// The rule of a form whose address says that it sets a preference.
     fn rule(&self) -> Option<String> {
         if !self.is_post {
             return None;
         }
-        let path = || names_choice(self.target.path()).then(|| self.target.path().to_owned());
+        let path = || names_preference(self.target.path()).then(|| self.target.path().to_owned());
         path().or_else(|| rule_of_action(&self.target))
     }
 
@@ -128,36 +128,36 @@ impl Form {
     }
 }
 
-/// The rule of a link that probably chooses, such as `/language/*` for `/language/de`, or `?lang` for `/products/mug?lang=de`.
+/// The rule of a link that probably sets a preference, such as `/language/*` for `/language/de`, or `?lang` for `/products/mug?lang=de`.
 fn rule_of_link(link: &Url) -> Option<String> {
     let path = link.path();
-    if !names_choice(path) {
-        let named = link.query_pairs().find(|(name, _)| names_choice(name));
+    if !names_preference(path) {
+        let named = link.query_pairs().find(|(name, _)| names_preference(name));
         return named.map(|(name, _)| format!("?{name}")).or_else(|| rule_of_action(link));
     }
     let (parent, last) = path.trim_end_matches('/').rsplit_once('/')?;
-    Some(if names_choice(last) { path.to_owned() } else { format!("{parent}/*") })
+    Some(if names_preference(last) { path.to_owned() } else { format!("{parent}/*") })
 }
 
-/// The language or the currency that a link chooses.
+/// The language or the currency that a link sets.
 fn value_of_link(link: &Url) -> String {
-    let chosen = link.query_pairs().find(|(_, value)| Choice::of(value).is_some());
+    let set = link.query_pairs().find(|(_, value)| Preference::of(value).is_some());
     let last = || link.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
-    chosen.map_or_else(last, |(_, value)| value.into_owned())
+    set.map_or_else(last, |(_, value)| value.into_owned())
 }
 
 /// The rule of an address with an action in its query, such as `?route=common/language/language`.
 fn rule_of_action(address: &Url) -> Option<String> {
     let is_action = |name: &str| names_kind(name) || ACTIONS.contains(&name.to_ascii_lowercase().as_str());
-    let action = address.query_pairs().find(|(name, value)| is_action(name) && names_choice(value));
+    let action = address.query_pairs().find(|(name, value)| is_action(name) && names_preference(value));
     action.map(|(name, value)| format!("?{name}={value}"))
 }
 
-/// The rules for links whose choice the session keeps. `page`: one that visitors share.
-pub async fn of_links(shop: &Shop, page: &Url, addresses: &ChoiceAddresses, known: &Choices) -> Vec<Finding> {
+/// The rules for links whose preference the session keeps. `page`: one that visitors share.
+pub async fn of_links(shop: &Shop, page: &Url, switchers: &Switchers, known: &Choices) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_known = |links: &BTreeMap<_, Url>| links.values().any(|link| known.contains(link.path(), link.query()));
-    for (rule, links) in addresses.links.iter().filter(|(_, links)| !is_known(links)) {
+    for (rule, links) in switchers.links.iter().filter(|(_, links)| !is_known(links)) {
         eprintln!("...  trying {rule} in a session");
         for link in links.values().filter(|link| *link != page).take(MAX_LINKS) {
             if is_kept_by_session(shop, page, link).await == Some(true) {
@@ -169,12 +169,12 @@ pub async fn of_links(shop: &Shop, page: &Url, addresses: &ChoiceAddresses, know
     findings
 }
 
-/// The rules for forms that probably choose, unless a cookie keeps their choice. A form to a visitor's own path, such as the cart, does
+/// The rules for forms that probably set a preference, unless a cookie keeps it. A form to a visitor's own path, such as the cart, does
 /// something else. `pages`: the addresses of the shop's pages.
-pub fn of_forms(addresses: &ChoiceAddresses, pages: &[Url], config: &Config) -> Vec<Finding> {
+pub fn of_forms(switchers: &Switchers, pages: &[Url], config: &Config) -> Vec<Finding> {
     let page_config = &config.page;
-    let is_varied = |choice: Choice| {
-        page_config.cookies.varied.iter().any(|cookie| choice.is_kept_by(&cookie.name, &cookie.values))
+    let is_varied = |preference: Preference| {
+        page_config.cookies.varied.iter().any(|cookie| preference.is_kept_by(&cookie.name, &cookie.values))
     };
     let is_known = |rule: &str| {
         let (path, query) = rule.split_once('?').map_or((rule, None), |(path, query)| (path, Some(query)));
@@ -182,17 +182,17 @@ pub fn of_forms(addresses: &ChoiceAddresses, pages: &[Url], config: &Config) -> 
             || config.origin.cart_routes.contains(path)
             || advice::has_personal_name(path)
     };
-    let forms = addresses.forms.iter().filter(|(rule, choice)| !is_known(rule) && !is_varied(**choice));
+    let forms = switchers.forms.iter().filter(|(rule, preference)| !is_known(rule) && !is_varied(**preference));
     let (to_pages, others): (Vec<_>, Vec<_>) =
         forms.partition(|(rule, _)| pages.iter().any(|page| page.path() == **rule));
-    let cause = |rule: &str, choice: Choice| {
-        let noun = choice.noun();
+    let cause = |rule: &str, preference: Preference| {
+        let noun = preference.noun();
         format!(
             "the form to {rule} probably chooses the {noun}, and the session may keep it. The doctor sends no forms by POST"
         )
     };
-    let found = others.into_iter().map(|(rule, choice)| finding(rule, &cause(rule, *choice)));
-    let of_page = to_pages.first().map(|(rule, choice)| finding_on_page(&cause(rule, **choice), config));
+    let found = others.into_iter().map(|(rule, preference)| finding(rule, &cause(rule, *preference)));
+    let of_page = to_pages.first().map(|(rule, preference)| finding_on_page(&cause(rule, **preference), config));
     found.chain(of_page).collect()
 }
 
@@ -217,7 +217,7 @@ fn finding(rule: &str, cause: &str) -> Finding {
     }
 }
 
-/// Returns whether the link changes the page for the same visitor, although no cookie keeps the choice. None if the shop does not
+/// Returns whether the link changes the page for the same visitor, although no cookie keeps the preference. None if the shop does not
 /// answer.
 async fn is_kept_by_session(shop: &Shop, page: &Url, link: &Url) -> Option<bool> {
     let jar = Jar::default();
@@ -230,7 +230,7 @@ async fn is_kept_by_session(shop: &Shop, page: &Url, link: &Url) -> Option<bool>
     if cookies(&jar, page).is_none() {
         return Some(false);
     }
-    // The first page after the choice may have a message.
+    // The first page after the switch may have a message.
     visit(shop, page, &jar).await?;
     Some(!before.is_like(&visit(shop, page, &jar).await?))
 }
@@ -242,9 +242,9 @@ async fn visit(shop: &Shop, url: &Url, jar: &Jar) -> Option<Page> {
     (!is_trouble(page.status)).then_some(page)
 }
 
-/// The visitor's cookies without those that keep a choice. None without any.
+/// The visitor's cookies without those that keep a preference. None without any.
 fn cookies(jar: &Jar, url: &Url) -> Option<HeaderValue> {
-    visitor::without(&jar.cookies(url)?, |name, value| names_choice(name) || Choice::of(value).is_some())
+    visitor::without(&jar.cookies(url)?, |name, value| names_preference(name) || Preference::of(value).is_some())
 }
 
 #[cfg(test)]
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_choose_are_known_by_their_words() {
+    fn switchers_are_known_by_their_words() {
         let page = Url::parse("https://shop.example/p/1?x=1").unwrap();
         let html = "<form action=/set-currency method=post></form><form action=/choose method=post><select name=lang>\
             <option value=de></select></form><form><button name=locale value=en><input name=q value=de></form>\
@@ -278,9 +278,10 @@ mod tests {
             <form action=//other.example/lang method=post></form>\
             <form action='/index.php?route=common/currency' method=post></form>\
             <form action='/set-locale;jsessionid=0A1B' method=post></form><form action='/langarm' method=post></form>";
-        let mut addresses = ChoiceAddresses::default();
-        addresses.add_forms(html, &page, |_| true);
-        let forms: Vec<_> = addresses.forms.iter().map(|(rule, choice)| (rule.as_str(), choice.noun())).collect();
+        let mut switchers = Switchers::default();
+        switchers.add_forms(html, &page, |_| true);
+        let forms: Vec<_> =
+            switchers.forms.iter().map(|(rule, preference)| (rule.as_str(), preference.noun())).collect();
         let expected = [
             ("/choose", "language"),
             ("/set-currency", "currency"),
@@ -288,7 +289,7 @@ mod tests {
             ("?route=common/currency", "currency"),
         ];
         assert_eq!(forms, expected);
-        let links: Vec<_> = addresses
+        let links: Vec<_> = switchers
             .links
             .values()
             .flat_map(BTreeMap::values)
