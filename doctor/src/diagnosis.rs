@@ -104,7 +104,7 @@ fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetRe
 async fn rules_of_links(shop: &Shop, sample: &Sample, settings: &Settings) -> Result<Vec<Finding>, Failure> {
     let known = settings.config()?.page.urls.choices;
     let Some(page) = sample.pages.first() else { return Ok(Vec::new()) };
-    Ok(negotiation::of_links(shop, page, &sample.switchers, &known).await)
+    Ok(sample.switchers.rules_of_links(shop, page, &known).await)
 }
 
 async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {
@@ -237,7 +237,7 @@ impl Diagnosis {
     fn add_rules_of_forms(&mut self, sample: &Sample) -> Result<(), Failure> {
         let config = self.settings.config()?;
         if !config.page.cookies.holes.is_empty() {
-            self.add(negotiation::of_forms(&sample.switchers, &sample.addresses, &config));
+            self.add(sample.switchers.rules_of_forms(&sample.addresses, &config));
         }
         Ok(())
     }

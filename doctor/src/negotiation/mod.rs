@@ -28,7 +28,7 @@ pub use self::{
     languages::{is_language, other_homes},
     preference::is_switch,
     preference_cookies::{PreferenceCookie, preference_cookies},
-    switchers::{Switchers, of_forms, of_links},
+    switchers::Switchers,
 };
 use super::{advice::Rule, examine::Examined, shop::Shop};
 

@@ -34,19 +34,54 @@ const MAX_RULES: usize = 5;
 /// can select an action, too.
 const ACTIONS: [&str; 5] = ["action", "do", "cmd", "op", "task"];
 
+/// A valid entry of `CHOICES`, such as `/language/*` or `?route=common/language`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct SwitchRule(String);
+
+impl SwitchRule {
+    fn new(text: String) -> Option<Self> {
+        Choices::parse(&text).is_ok().then_some(Self(text))
+    }
+
+    /// The rule of a link that probably sets a preference, such as `/language/*` for `/language/de`, or `?lang` for
+    /// `/products/mug?lang=de`.
+    fn of_link(link: &Url) -> Option<Self> {
+        let path = link.path();
+        if names_preference(path) {
+            let (parent, last) = path.trim_end_matches('/').rsplit_once('/')?;
+            return Self::new(if names_preference(last) { path.to_owned() } else { format!("{parent}/*") });
+        }
+        match link.query_pairs().find(|(name, _)| names_preference(name)) {
+            Some((name, _)) => Self::new(format!("?{name}")),
+            None => Self::of_action(link),
+        }
+    }
+
+    /// The rule of an address with an action in its query, such as `?route=common/language/language`.
+    fn of_action(address: &Url) -> Option<Self> {
+        let is_action = |name: &str| names_kind(name) || ACTIONS.contains(&name.to_ascii_lowercase().as_str());
+        let (name, value) = address.query_pairs().find(|(name, value)| is_action(name) && names_preference(value))?;
+        Self::new(format!("?{name}={value}"))
+    }
+
+    fn path_and_query(&self) -> (&str, Option<&str>) {
+        self.0.split_once('?').map_or((&self.0, None), |(path, query)| (path, Some(query)))
+    }
+}
+
 /// Addresses that probably set a language or a currency.
 #[derive(Default)]
 pub struct Switchers {
     /// By rule, one link for each value.
-    links: BTreeMap<String, BTreeMap<String, Url>>,
+    links: BTreeMap<SwitchRule, BTreeMap<String, Url>>,
     /// The rules of forms, with their preference.
-    forms: BTreeMap<String, Preference>,
+    forms: BTreeMap<SwitchRule, Preference>,
 }
 
 impl Switchers {
     /// Adds a link to a page of the site.
     pub fn add_link(&mut self, link: &Url) {
-        if let Some(rule) = rule_of_link(link).filter(|rule| Choices::parse(rule).is_ok())
+        if let Some(rule) = SwitchRule::of_link(link)
             && (self.links.contains_key(&rule) || self.links.len() < MAX_RULES)
         {
             self.links.entry(rule).or_default().entry(value_of_link(link)).or_insert_with(|| link.clone());
@@ -64,8 +99,8 @@ impl Switchers {
                 b"form" => {
                     form = Form::of(&tag, page, &base);
                     if let Some(rule) = form.as_ref().and_then(Form::rule) {
-                        let preference = Preference::named_in(&rule);
-                        self.add_form(rule, preference);
+                        let preference = Preference::named_in(&rule.0);
+                        self.forms.insert(rule, preference);
                     }
                     continue;
                 }
@@ -84,17 +119,54 @@ impl Switchers {
                 if !form.is_post && may_request(&link) {
                     self.add_link(&link);
                 } else if form.is_post && names_preference(&name) {
-                    self.add_form(form.target.path().to_owned(), preference);
+                    let rule = SwitchRule::new(form.target.path().to_owned());
+                    self.forms.extend(rule.map(|rule| (rule, preference)));
                 }
             }
         }
     }
 
-    /// Adds the rule of a form, if it is valid.
-    fn add_form(&mut self, rule: String, preference: Preference) {
-        if Choices::parse(&rule).is_ok() {
-            self.forms.insert(rule, preference);
+    /// The rules for links whose preference the session keeps. `page`: one that visitors share.
+    pub async fn rules_of_links(&self, shop: &Shop, page: &Url, known: &Choices) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let is_known = |links: &BTreeMap<_, Url>| links.values().any(|link| known.contains(link.path(), link.query()));
+        for (rule, links) in self.links.iter().filter(|(_, links)| !is_known(links)) {
+            eprintln!("...  trying {} in a session", rule.0);
+            for link in links.values().filter(|link| *link != page).take(MAX_LINKS) {
+                if is_kept_by_session(shop, page, link).await == Some(true) {
+                    findings.push(finding(rule, &format!("the session keeps the choice of {link}")));
+                    break;
+                }
+            }
         }
+        findings
+    }
+
+    /// The rules for forms that probably set a preference, unless a cookie keeps it. A form to a visitor's own path, such as the cart,
+    /// does something else. `pages`: the addresses of the shop's pages.
+    pub fn rules_of_forms(&self, pages: &[Url], config: &Config) -> Vec<Finding> {
+        let page_config = &config.page;
+        let is_varied = |preference: Preference| {
+            page_config.cookies.varied.iter().any(|cookie| preference.is_kept_by(&cookie.name, &cookie.values))
+        };
+        let is_known = |rule: &SwitchRule| {
+            let (path, query) = rule.path_and_query();
+            page_config.urls.choices.contains(path, query)
+                || config.origin.cart_routes.contains(path)
+                || advice::has_personal_name(path)
+        };
+        let forms = self.forms.iter().filter(|(rule, preference)| !is_known(rule) && !is_varied(**preference));
+        let (to_pages, others): (Vec<_>, Vec<_>) =
+            forms.partition(|(rule, _)| pages.iter().any(|page| page.path() == rule.0));
+        let cause = |SwitchRule(rule): &SwitchRule, preference: Preference| {
+            let noun = preference.noun();
+            format!(
+                "the form to {rule} probably chooses the {noun}, and the session may keep it. The doctor sends no forms by POST"
+            )
+        };
+        let found = others.into_iter().map(|(rule, preference)| finding(rule, &cause(rule, *preference)));
+        let of_page = to_pages.first().map(|(rule, preference)| finding_on_page(&cause(rule, **preference), config));
+        found.chain(of_page).collect()
     }
 }
 
@@ -112,12 +184,13 @@ impl Form {
     }
 
     /// The rule of a form whose address says that it sets a preference.
-    fn rule(&self) -> Option<String> {
-        if !self.is_post {
-            return None;
+    fn rule(&self) -> Option<SwitchRule> {
+        let path = self.target.path();
+        match (self.is_post, names_preference(path)) {
+            (false, _) => None,
+            (true, true) => SwitchRule::new(path.to_owned()),
+            (true, false) => SwitchRule::of_action(&self.target),
         }
-        let path = || names_preference(self.target.path()).then(|| self.target.path().to_owned());
-        path().or_else(|| rule_of_action(&self.target))
     }
 
     /// The address to which the form is sent with one value.
@@ -128,72 +201,11 @@ impl Form {
     }
 }
 
-/// The rule of a link that probably sets a preference, such as `/language/*` for `/language/de`, or `?lang` for `/products/mug?lang=de`.
-fn rule_of_link(link: &Url) -> Option<String> {
-    let path = link.path();
-    if !names_preference(path) {
-        let named = link.query_pairs().find(|(name, _)| names_preference(name));
-        return named.map(|(name, _)| format!("?{name}")).or_else(|| rule_of_action(link));
-    }
-    let (parent, last) = path.trim_end_matches('/').rsplit_once('/')?;
-    Some(if names_preference(last) { path.to_owned() } else { format!("{parent}/*") })
-}
-
 /// The language or the currency that a link sets.
 fn value_of_link(link: &Url) -> String {
     let set = link.query_pairs().find(|(_, value)| Preference::of(value).is_some());
     let last = || link.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     set.map_or_else(last, |(_, value)| value.into_owned())
-}
-
-/// The rule of an address with an action in its query, such as `?route=common/language/language`.
-fn rule_of_action(address: &Url) -> Option<String> {
-    let is_action = |name: &str| names_kind(name) || ACTIONS.contains(&name.to_ascii_lowercase().as_str());
-    let action = address.query_pairs().find(|(name, value)| is_action(name) && names_preference(value));
-    action.map(|(name, value)| format!("?{name}={value}"))
-}
-
-/// The rules for links whose preference the session keeps. `page`: one that visitors share.
-pub async fn of_links(shop: &Shop, page: &Url, switchers: &Switchers, known: &Choices) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let is_known = |links: &BTreeMap<_, Url>| links.values().any(|link| known.contains(link.path(), link.query()));
-    for (rule, links) in switchers.links.iter().filter(|(_, links)| !is_known(links)) {
-        eprintln!("...  trying {rule} in a session");
-        for link in links.values().filter(|link| *link != page).take(MAX_LINKS) {
-            if is_kept_by_session(shop, page, link).await == Some(true) {
-                findings.push(finding(rule, &format!("the session keeps the choice of {link}")));
-                break;
-            }
-        }
-    }
-    findings
-}
-
-/// The rules for forms that probably set a preference, unless a cookie keeps it. A form to a visitor's own path, such as the cart, does
-/// something else. `pages`: the addresses of the shop's pages.
-pub fn of_forms(switchers: &Switchers, pages: &[Url], config: &Config) -> Vec<Finding> {
-    let page_config = &config.page;
-    let is_varied = |preference: Preference| {
-        page_config.cookies.varied.iter().any(|cookie| preference.is_kept_by(&cookie.name, &cookie.values))
-    };
-    let is_known = |rule: &str| {
-        let (path, query) = rule.split_once('?').map_or((rule, None), |(path, query)| (path, Some(query)));
-        page_config.urls.choices.contains(path, query)
-            || config.origin.cart_routes.contains(path)
-            || advice::has_personal_name(path)
-    };
-    let forms = switchers.forms.iter().filter(|(rule, preference)| !is_known(rule) && !is_varied(**preference));
-    let (to_pages, others): (Vec<_>, Vec<_>) =
-        forms.partition(|(rule, _)| pages.iter().any(|page| page.path() == **rule));
-    let cause = |rule: &str, preference: Preference| {
-        let noun = preference.noun();
-        format!(
-            "the form to {rule} probably chooses the {noun}, and the session may keep it. The doctor sends no forms by POST"
-        )
-    };
-    let found = others.into_iter().map(|(rule, preference)| finding(rule, &cause(rule, *preference)));
-    let of_page = to_pages.first().map(|(rule, preference)| finding_on_page(&cause(rule, **preference), config));
-    found.chain(of_page).collect()
 }
 
 /// A rule for the path would also hold for all visits to the page. Visitors with a session would get pages in the wrong language, so
@@ -210,10 +222,10 @@ fn finding_on_page(cause: &str, config: &Config) -> Finding {
     Finding { note, rules: names.into_iter().map(rule).collect() }
 }
 
-fn finding(rule: &str, cause: &str) -> Finding {
+fn finding(SwitchRule(rule): &SwitchRule, cause: &str) -> Finding {
     Finding {
         note: format!("{cause}. With {VARIABLE} {rule}, visitors who choose get pages of their own"),
-        rules: vec![Rule { variable: VARIABLE, value: rule.to_owned(), risk: RISK }],
+        rules: vec![Rule { variable: VARIABLE, value: rule.clone(), risk: RISK }],
     }
 }
 
@@ -253,7 +265,8 @@ mod tests {
 
     #[test]
     fn the_rule_of_a_link_covers_all_its_values() {
-        let rule = |address: &str| rule_of_link(&Url::parse("https://shop.example").unwrap().join(address).unwrap());
+        let link = |address: &str| Url::parse("https://shop.example").unwrap().join(address).unwrap();
+        let rule = |address: &str| SwitchRule::of_link(&link(address)).map(|SwitchRule(rule)| rule);
         for (address, expected) in [
             ("/language/de", "/language/*"),
             ("/changecurrency/6?returnurl=/", "/changecurrency/*"),
@@ -281,7 +294,7 @@ mod tests {
         let mut switchers = Switchers::default();
         switchers.add_forms(html, &page, |_| true);
         let forms: Vec<_> =
-            switchers.forms.iter().map(|(rule, preference)| (rule.as_str(), preference.noun())).collect();
+            switchers.forms.iter().map(|(rule, preference)| (rule.0.as_str(), preference.noun())).collect();
         let expected = [
             ("/choose", "language"),
             ("/set-currency", "currency"),
