@@ -1,11 +1,13 @@
 //! `Vary: Accept-Language`: the languages of a shop, and the cookie that keeps a visitor's own.
 
+use edgefront::config::rules::VariedCookie;
 use http::{HeaderValue, header};
 use url::Url;
 
 use super::{
     SAME_RISK, Values,
     compare::{ComparedPage, get, get_with_cookie, is_equal},
+    varied_rule::VariedRule,
 };
 use crate::{
     render::set_cookie_pairs,
@@ -30,8 +32,8 @@ const LANGUAGE_RISK: &str = "a visitor whose languages are not listed gets the p
 /// The languages of a shop.
 pub struct Languages {
     pub values: Values,
-    /// A rule of `COOKIES_VARIED`: the cookie that pages set to their language, and that selects the language.
-    pub cookie: Option<String>,
+    /// The rule for the cookie that pages set to their language, and that selects the language.
+    pub cookie: Option<VariedRule>,
 }
 
 /// A page in one language.
@@ -134,7 +136,7 @@ async fn language_cookie(
     (shop, url): (&Shop, &Url),
     default: &ComparedPage<'_>,
     translations: &[Translation],
-) -> Option<String> {
+) -> Option<VariedRule> {
     let pairs = |page: &Page| set_cookie_pairs(&page.headers);
     let (name, own) = pairs(&default.page).into_iter().find(|(_, value)| is_language(value))?;
     let mut values = vec![own];
@@ -150,7 +152,8 @@ async fn language_cookie(
             return None;
         }
     }
-    (2..=MAX_LANGUAGES).contains(&values.len()).then(|| format!("{name}={}", values.join("|")))
+    let is_few = (2..=MAX_LANGUAGES).contains(&values.len());
+    is_few.then_some(VariedRule { cookie: VariedCookie { name, values }, is_signed: false })
 }
 
 impl Translation {

@@ -3,7 +3,7 @@
 //!
 //! - `languages`, `devices`, `accept`: the values of the three headers, for `HEADERS_NORMALIZED`.
 //! - `preference`: a language or a currency, which the shop keeps for a visitor in one of two ways.
-//! - `preference_cookies`: cookies that keep it, for `COOKIES_VARIED`.
+//! - `preference_cookies`: cookies that keep it. `varied_rule`: their entries of `COOKIES_VARIED`.
 //! - `switchers`: links and forms after which the session keeps it, for `CHOICES`.
 //! - `compare`: the comparison of two pages.
 
@@ -14,22 +14,20 @@ mod languages;
 mod preference;
 mod preference_cookies;
 mod switchers;
+mod varied_rule;
 
 use std::collections::BTreeSet;
 
-use edgefront::{
-    config::{PageConfig, rules::CookieKind},
-    page_cache::Reason,
-};
+use edgefront::{config::PageConfig, page_cache::Reason};
 use http::{HeaderName, header};
 
-use self::preference::Preference;
 pub use self::{
     languages::{is_language, other_homes},
     preference::is_switch,
     preference_cookies::{PreferenceCookie, preference_cookies},
     switchers::Switchers,
 };
+use self::{preference::Preference, varied_rule::VariedRule};
 use super::{advice::Rule, examine::Examined, shop::Shop};
 
 /// Most pages that are compared for one header.
@@ -79,8 +77,8 @@ pub async fn find(
             header::ACCEPT => accept::values(shop, &pages).await,
             _ => {
                 let found = languages::find(shop, &urls).await;
-                let cookie = found.as_ref().and_then(|found| found.cookie.as_deref());
-                let cookie = cookie.filter(|rule| !has_rule(config, rule));
+                let cookie = found.as_ref().and_then(|found| found.cookie.as_ref());
+                let cookie = cookie.filter(|rule| !rule.is_known(&config.cookies));
                 findings.extend(cookie.map(|rule| Finding::of_cookie(Preference::Language, rule)));
                 found.map(|found| found.values)
             }
@@ -95,16 +93,9 @@ pub async fn find(
     let wanted = if has_language { &[Preference::Currency][..] } else { &[Preference::Language, Preference::Currency] };
     let urls: Vec<_> = spread(&shared).into_iter().map(|page| &page.url).collect();
     let rules = preference_cookies::rules(shop, &urls, set, wanted).await.into_iter();
-    let rules = rules.filter(|(_, rule)| !has_rule(config, rule));
+    let rules = rules.filter(|(_, rule)| !rule.is_known(&config.cookies));
     findings.extend(rules.map(|(preference, rule)| Finding::of_cookie(preference, &rule)));
     findings
-}
-
-/// Returns whether a rule names the cookie of a rule of `COOKIES_VARIED`.
-fn has_rule(config: &PageConfig, rule: &str) -> bool {
-    let (name, value) = rule.split_once('=').unwrap_or((rule, ""));
-    let value = value.split('|').next().unwrap_or_default();
-    config.cookies.kind(name, value) != CookieKind::Unknown
 }
 
 /// At most [`MAX_PAGES`] pages from the whole list.
@@ -124,14 +115,13 @@ enum Values {
 }
 
 impl Finding {
-    /// `rule`: of `COOKIES_VARIED`.
-    fn of_cookie(preference: Preference, rule: &str) -> Self {
-        let (name, noun) = (rule.split('=').next().unwrap_or_default(), preference.noun());
+    fn of_cookie(preference: Preference, rule: &VariedRule) -> Self {
+        let (name, noun) = (&rule.cookie.name, preference.noun());
         let note = format!(
             "the cookie {name} selects the {noun} of pages: COOKIES_VARIED {rule} gives its visitors shared pages, one for \
              each value. Risk: {COOKIE_RISK}"
         );
-        let rules = vec![Rule { variable: "COOKIES_VARIED", value: rule.to_owned(), risk: COOKIE_RISK }];
+        let rules = vec![Rule { variable: "COOKIES_VARIED", value: rule.to_string(), risk: COOKIE_RISK }];
         Self { note: note.trim_end_matches('.').to_owned(), rules }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use edgefront::config::rules::VariedCookie;
 use html5gum::StartTag;
 use http::{HeaderMap, HeaderValue, header};
 use url::Url;
@@ -11,6 +12,7 @@ use super::{
     compare::{ComparedPage, get, get_with_cookie},
     languages::{MAX_LANGUAGES, language_in_path},
     preference::Preference,
+    varied_rule::VariedRule,
 };
 use crate::{
     render::set_cookie_pairs,
@@ -72,7 +74,7 @@ pub async fn rules(
     pages: &[&Url],
     set: &BTreeSet<PreferenceCookie>,
     preferences: &[Preference],
-) -> Vec<(Preference, String)> {
+) -> Vec<(Preference, VariedRule)> {
     let mut rules = Vec::new();
     for preference in preferences {
         let rule = match rule_of_set(shop, pages, set, *preference).await {
@@ -90,7 +92,7 @@ async fn rule_of_set(
     pages: &[&Url],
     set: &BTreeSet<PreferenceCookie>,
     preference: Preference,
-) -> Option<String> {
+) -> Option<VariedRule> {
     let mut cookies: BTreeMap<&str, Vec<&PreferenceCookie>> = BTreeMap::new();
     for cookie in set.iter().filter(|cookie| cookie.preference == preference) {
         cookies.entry(&cookie.name).or_default().push(cookie);
@@ -100,7 +102,7 @@ async fn rule_of_set(
             // None: the shop does not answer.
             let Some(selects) = selects((shop, url), &values).await else { break };
             if selects {
-                return Some(rule(&values));
+                return rule(&values);
             }
         }
     }
@@ -109,7 +111,7 @@ async fn rule_of_set(
 
 /// The rule for a cookie of a well-known name that selects the first page. If the addresses name the language, the cookie may select the
 /// target of the redirect at `/`, as in Django.
-async fn rule_of_known_names(shop: &Shop, pages: &[&Url], preference: Preference) -> Option<String> {
+async fn rule_of_known_names(shop: &Shop, pages: &[&Url], preference: Preference) -> Option<VariedRule> {
     let url = pages.first()?;
     let offered = offered(&get(shop, url, &header::ACCEPT_LANGUAGE, "").await?.text(), preference);
     if let Some(rule) = rule_of_known_names_at(shop, url, (preference, offered.clone())).await {
@@ -124,7 +126,7 @@ async fn rule_of_known_names_at(
     shop: &Shop,
     url: &Url,
     (preference, mut values): (Preference, Vec<String>),
-) -> Option<String> {
+) -> Option<VariedRule> {
     let default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
     // The page's own language last: if the first other one changes nothing, neither does the cookie.
     values.sort_by_key(|value| preference == Preference::Language && preference.fits(&default.page, value));
@@ -142,7 +144,7 @@ async fn rule_of_known_names_at(
             found.extend(preference.fits(&page, value).then_some(cookie));
         }
         if differs && found.len() > 1 {
-            return Some(rule(&found.iter().collect::<Vec<_>>()));
+            return rule(&found.iter().collect::<Vec<_>>());
         }
     }
     None
@@ -160,11 +162,12 @@ fn offered(html: &str, preference: Preference) -> Vec<String> {
     values.into_iter().collect()
 }
 
-fn rule(values: &[&PreferenceCookie]) -> String {
-    let Some(first) = values.first() else { return String::new() };
-    let list: BTreeSet<_> = values.iter().map(|cookie| cookie.value.as_str()).collect();
-    let rule = format!("{}={}", first.name, list.into_iter().collect::<Vec<_>>().join("|"));
-    if first.signature.is_some() { format!("{rule}, {}.sig", first.name) } else { rule }
+/// The rule for these values of one cookie. None without values.
+fn rule(cookies: &[&PreferenceCookie]) -> Option<VariedRule> {
+    let first = cookies.first()?;
+    let values: BTreeSet<_> = cookies.iter().map(|cookie| cookie.value.clone()).collect();
+    let cookie = VariedCookie { name: first.name.clone(), values: values.into_iter().collect() };
+    Some(VariedRule { cookie, is_signed: first.signature.is_some() })
 }
 
 /// Returns whether the page fits each of these values of a cookie, and differs for one of them.
