@@ -11,7 +11,7 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
-    negotiation::{Switchers, is_switch, other_homes, preference_cookies},
+    negotiation::{PreferenceCookie, Switchers, is_switch, other_homes, preference_cookies},
     pieces::Pieces,
     robots::Robots,
     shop::{NoPage, Page, Shop, is_trouble, redirect},
@@ -45,6 +45,8 @@ pub struct Sample {
     /// The path of each link and form of the pages, also of those that are not followed.
     pub linked: BTreeSet<String>,
     pub switchers: Switchers,
+    /// Also of redirects and of pages that failed.
+    pub preference_cookies: BTreeSet<PreferenceCookie>,
     pub traces: Traces,
     /// The reason why the crawl ended early, or found one page only, as a message.
     pub stopped: Option<String>,
@@ -66,11 +68,11 @@ impl Crawl<'_> {
     /// # Errors
     /// When the first page is not one of this shop.
     pub async fn run(&self, start: &Url, limit: usize) -> Result<Sample, Failure> {
-        let (home, page) = self.first_page(start).await?;
+        let mut sample = Sample::default();
+        let (home, page) = self.first_page(start, &mut sample).await?;
         let mut frontier = Frontier::default();
         frontier.add(home.clone(), self.rules);
         frontier.take(&home);
-        let mut sample = Sample::default();
         self.read(&home, &page, &mut frontier, &mut sample);
         for url in other_homes(self.shop, &home, |url| self.robots.allows(url)).await {
             frontier.add(url, self.rules);
@@ -83,7 +85,7 @@ impl Crawl<'_> {
         {
             eprintln!("...  page {} of at most {limit}: {url}", sample.pages.len() + 1);
             requests += 1;
-            let answer = self.get(&url).await;
+            let answer = self.get(&url, &mut sample).await;
             let has_failed = answer.as_ref().map_or(true, |page| page.status.is_server_error());
             failures = if has_failed { failures + 1 } else { 0 };
             if answer.as_ref().is_ok_and(|page| page.status == StatusCode::TOO_MANY_REQUESTS) {
@@ -107,18 +109,18 @@ impl Crawl<'_> {
 
     /// Requests an address with the visitor's cookies. One that sets a language or a currency gets none, because the session would
     /// keep it.
-    async fn get(&self, url: &Url) -> Result<Page, NoPage> {
+    async fn get(&self, url: &Url, sample: &mut Sample) -> Result<Page, NoPage> {
         let own = Some(&self.visitors.own).filter(|_| !is_switch(url));
         let page = self.shop.get(url, own.and_then(|own| own.cookies(url)).as_ref()).await?;
         if let Some(own) = own {
             own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
         }
-        self.visitors.chosen.borrow_mut().extend(preference_cookies(&page.headers));
+        sample.preference_cookies.extend(preference_cookies(&page.headers));
         Ok(page)
     }
 
     /// Requests the first page and follows its redirects on this host.
-    async fn first_page(&self, start: &Url) -> Result<(Url, Page), Failure> {
+    async fn first_page(&self, start: &Url, sample: &mut Sample) -> Result<(Url, Page), Failure> {
         let mut url = start.clone();
         for _ in 0..=MAX_REDIRECTS {
             if !self.robots.allows(&url) {
@@ -126,7 +128,7 @@ impl Crawl<'_> {
                 return Err(Failure::new(cause, "allow the user agent edgefront-doctor, or start at another page"));
             }
             eprintln!("...  {url}");
-            let page = self.get(&url).await.map_err(|error| error.failure(&url))?;
+            let page = self.get(&url, sample).await.map_err(|error| error.failure(&url))?;
             if let Some(status) = edgefront_status(&page.headers) {
                 let cause = format!("{url} is edgefront itself (Cache-Status: {status})");
                 return Err(Failure::new(cause, "examine the shop's own address, which edgefront has in ORIGIN_URL"));

@@ -68,7 +68,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined, notes: Vec::new() };
     diagnosis.notes.extend(chosen.into_iter().map(|found| found.note));
     // First, because all other steps then know the cookies that keep a visitor's preferences.
-    diagnosis.find_variants().await;
+    diagnosis.find_variants(&sample).await;
     diagnosis.examine_choices().await?;
     let kinds = diagnosis.kinds(&sample);
     let judged = diagnosis.judge(kinds).await?;
@@ -160,10 +160,9 @@ impl Diagnosis {
     }
 
     /// Finds the languages, devices and formats that have pages of their own.
-    async fn find_variants(&mut self) {
-        let chosen = self.visitors.chosen.take();
+    async fn find_variants(&mut self, sample: &Sample) {
         let config = &self.app.config.page;
-        let found = negotiation::find(&self.shop, &self.examined, config, &chosen).await;
+        let found = negotiation::find(&self.shop, &self.examined, config, &sample.preference_cookies).await;
         self.add(found);
     }
 

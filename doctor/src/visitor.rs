@@ -1,7 +1,5 @@
 //! The visitors that the doctor stands for.
 
-use std::{cell::RefCell, collections::BTreeSet};
-
 use edgefront::{
     config::{
         PageConfig,
@@ -17,8 +15,6 @@ use reqwest::cookie::{CookieStore as _, Jar};
 use serde::Serialize;
 use url::Url;
 use xtask::failure::Failure;
-
-use super::negotiation::PreferenceCookie;
 
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
 const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
@@ -56,8 +52,6 @@ impl Visitor {
 pub struct Visitors {
     /// The cookies that the shop set during the crawl.
     pub own: Jar,
-    /// The cookies of preferences that the shop set during the crawl.
-    pub chosen: RefCell<BTreeSet<PreferenceCookie>>,
     login: Option<HeaderValue>,
 }
 
@@ -67,7 +61,7 @@ impl Visitors {
     pub fn new(login: Option<&str>) -> Result<Self, Failure> {
         let refused = |cause| Failure::new(cause, "copy the value of the header Cookie from a browser");
         let Some(text) = login.map(|text| text.trim().trim_start_matches("Cookie:").trim()) else {
-            return Ok(Self { own: Jar::default(), chosen: RefCell::default(), login: None });
+            return Ok(Self { own: Jar::default(), login: None });
         };
         if text.is_empty() {
             let remedy =
@@ -78,7 +72,7 @@ impl Visitors {
             return Err(refused("--login has no name=value"));
         }
         let login = HeaderValue::from_str(text).map_err(|_| refused("--login is not a Cookie header"))?;
-        Ok(Self { own: Jar::default(), chosen: RefCell::default(), login: Some(login) })
+        Ok(Self { own: Jar::default(), login: Some(login) })
     }
 
     /// The visitors with cookies, and what they send to `url`. A visitor without cookies for it is left out.
