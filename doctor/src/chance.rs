@@ -64,10 +64,10 @@ impl Examiner<'_> {
         let is_session = |(name, value): &(String, String)| rules.kind(name, value) != CookieKind::Varied;
         let has_no_session =
             |own: &&(Visitor, Page, HeaderValue)| !set_cookie_pairs(&own.1.headers).iter().any(is_session);
-        // The visitor's choice of a language would change the whole page, so its cookie is left out.
+        // A cookie for the language would change the whole page, so varied cookies are left out.
         let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies);
         let with_session = with_session.and_then(|(_, page, cookies)| {
-            let others = visitor::without_choice(cookies, rules)?;
+            let others = visitor::without_varied(cookies, rules)?;
             Some((Some(page).filter(|_| others == *cookies), others))
         });
         let without_session =

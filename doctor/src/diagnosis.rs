@@ -69,7 +69,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     diagnosis.notes.extend(chosen.into_iter().map(|found| found.note));
     // First, because all other steps then know the cookies that keep a visitor's preferences.
     diagnosis.find_variants(&sample).await;
-    diagnosis.examine_choices().await?;
+    diagnosis.examine_variants_again().await?;
     let kinds = diagnosis.kinds(&sample);
     let judged = diagnosis.judge(kinds).await?;
     let (dangers, reports) = diagnosis.complete_rules(judged.kinds, &given).await?;
@@ -167,14 +167,14 @@ impl Diagnosis {
     }
 
     /// Examines pages again in the variant that a newly varied cookie selects, if they differ for a visitor with this cookie.
-    async fn examine_choices(&mut self) -> Result<(), Failure> {
+    async fn examine_variants_again(&mut self) -> Result<(), Failure> {
         let app = render::edgefront(&self.settings, &self.shop)?;
-        let chooses = |config, url: &Url| {
-            self.visitors.with_cookies(url).iter().any(|(_, cookies)| visitor::choice(cookies, config).is_some())
+        let has_variant = |config, url: &Url| {
+            self.visitors.with_cookies(url).iter().any(|(_, cookies)| visitor::variant(cookies, config).is_some())
         };
         let examiner = Examiner { app: app.clone(), shop: &self.shop, visitors: &self.visitors };
         for page in &mut self.examined {
-            let is_new = chooses(&app.config.page, &page.url) && !chooses(&self.app.config.page, &page.url);
+            let is_new = has_variant(&app.config.page, &page.url) && !has_variant(&self.app.config.page, &page.url);
             if is_new && (page.has_different_renders() || page.visits.iter().any(|visit| !visit.differences.is_empty()))
             {
                 eprintln!("...  examining {} again, with the rules for choices", page.url);

@@ -76,7 +76,7 @@ pub struct Visit {
     pub maybe_personal: Vec<String>,
     /// edgefront answers with the stored page.
     pub gets_stored_page: bool,
-    /// The differences between the shared page, in the variant of this visitor's choice, and the visitor's own. Places that
+    /// The differences between the shared page, in the variant of this visitor, and the visitor's own. Places that
     /// differ for every request are left out. Empty: the page is the same.
     pub differences: Vec<Difference>,
 }
@@ -116,17 +116,17 @@ impl Examiner<'_> {
             differences: Vec::new(),
         }];
         for (visitor, page, cookies) in &own {
-            let choice = visitor::choice(cookies, &self.app.config.page);
-            let variant = match &choice {
+            let variant = visitor::variant(cookies, &self.app.config.page);
+            let render = match &variant {
                 Some(selecting) => Some(self.variant(&key, selecting).await?),
                 None => None,
             };
             let mut noise_of_variant = Noise::default();
             let (shared, noise) =
-                variant.as_ref().map_or((&first, &mut noise), |variant| (variant, &mut noise_of_variant));
+                render.as_ref().map_or((&first, &mut noise), |render| (render, &mut noise_of_variant));
             let is_signed_in = *visitor == Visitor::SignedIn;
-            let choice = choice.unwrap_or_default();
-            let request = VisitorRequest { key: &key, url, cookies, choice, is_signed_in };
+            let variant = variant.unwrap_or_default();
+            let request = VisitorRequest { key: &key, url, cookies, variant, is_signed_in };
             let differences = self.of_visitor(shared, page, &request, noise).await?;
             let gets_stored_page = self.gets(shared.stored.as_ref().ok().map(|page| &**page), Some(cookies));
             let rules = &self.app.config.page.cookies;
@@ -186,7 +186,7 @@ impl Examiner<'_> {
         }
         if !noise.has_later_render {
             noise.has_later_render = true;
-            let later = self.variant(request.key, &request.choice).await?;
+            let later = self.variant(request.key, &request.variant).await?;
             noise.places.extend(self.compare(first, later.status, &later.text(), &[]));
         }
         // A page of an account mostly differs for a reason.
@@ -222,9 +222,9 @@ impl Examiner<'_> {
         self.variant(key, &SelectingHeaders::default()).await
     }
 
-    /// The page for visitors with this choice. Its body lacks the same parts as that of [`Examiner::render`].
-    async fn variant(&self, key: &PageKey, choice: &SelectingHeaders) -> Option<SharedRender> {
-        let mut render = render::variant(&self.app, key, choice).await?;
+    /// The page for visitors with this variant. Its body lacks the same parts as that of [`Examiner::render`].
+    async fn variant(&self, key: &PageKey, selecting: &SelectingHeaders) -> Option<SharedRender> {
+        let mut render = render::variant(&self.app, key, selecting).await?;
         if let Some(template) = self.shop.template(key.url()) {
             render.body = render::without_fragments(&self.app, key, template);
         }
@@ -274,8 +274,8 @@ struct VisitorRequest<'a> {
     key: &'a PageKey,
     url: &'a Url,
     cookies: &'a HeaderValue,
-    /// See [`visitor::choice`].
-    choice: SelectingHeaders,
+    /// See [`visitor::variant`].
+    variant: SelectingHeaders,
     is_signed_in: bool,
 }
 

@@ -96,9 +96,9 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
     page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
 }
 
-/// The choice of a visitor, such as a language: it selects the variant that the visitor gets instead of the page for everybody. None
-/// without a varied cookie.
-pub fn choice(cookies: &HeaderValue, config: &PageConfig) -> Option<SelectingHeaders> {
+/// The headers and varied cookies that select the variant which a visitor gets instead of the page for everybody, such as a language.
+/// None without a varied cookie.
+pub fn variant(cookies: &HeaderValue, config: &PageConfig) -> Option<SelectingHeaders> {
     let (judged, selecting) = judge(Some(cookies), config);
     (!judged.varied.is_empty()).then_some(selecting)
 }
@@ -119,8 +119,8 @@ pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderVal
     headers.remove(header::COOKIE).unwrap_or_else(|| cookies.clone())
 }
 
-/// The cookies without those of choices. None if only choices remain.
-pub fn without_choice(cookies: &HeaderValue, rules: &CookieRules) -> Option<HeaderValue> {
+/// The cookies without the varied ones. None if none remains.
+pub fn without_varied(cookies: &HeaderValue, rules: &CookieRules) -> Option<HeaderValue> {
     without(cookies, |name, value| rules.kind(name, value) == CookieKind::Varied)
 }
 
