@@ -55,8 +55,8 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut sample = crawl.run(start, arguments.pages).await?;
     let (settings, preset) = choose_preset(given, &sample);
     let given = settings.clone();
-    let chosen = rules_of_links(&shop, &sample, &settings).await?;
-    let settings = settings.with_rules(chosen.iter().flat_map(|found| &found.rules));
+    let of_links = rules_of_links(&shop, &sample, &settings).await?;
+    let settings = settings.with_rules(of_links.iter().flat_map(|found| &found.rules));
     // To examine an address that chooses would change the language of the session of --login.
     let choices = settings.config()?.page.urls.choices;
     sample.pages.retain(|url| !choices.contains(url.path(), url.query()));
@@ -66,7 +66,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         |routes: &ItemRoutes| examined.iter().any(|page| routes.item(page.url.path(), page.url.query()).is_some());
     let settings = settings.with_default_items(has_item);
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined, notes: Vec::new() };
-    diagnosis.notes.extend(chosen.into_iter().map(|found| found.note));
+    diagnosis.notes.extend(of_links.into_iter().map(|found| found.note));
     // First, because all other steps then know the cookies that keep a visitor's preferences.
     diagnosis.find_variants(&sample).await;
     diagnosis.examine_variants_again().await?;

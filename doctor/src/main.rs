@@ -15,7 +15,8 @@
 //! - [`cookies`]: the rules for cookies that pages set for new visitors. [`login`]: the pages at which visitors sign in.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages. [`fragments`]: those that the shop marks itself (ESI).
-//! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own.
+//! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own. A shop keeps a visitor's
+//!   preference in a cookie or in the session.
 //! - [`files`]: scripts that start the session which the rules keep away from the pages.
 //! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`proposals`]: the
 //!   rules for a kind of pages. [`report`]: the result as text or JSON.

@@ -2,10 +2,11 @@
 //! spelling of a browser selects a page of its own, and edgefront keeps at most 16 of them.
 //!
 //! - `languages`, `devices`, `accept`: the values of the three headers, for `HEADERS_NORMALIZED`.
-//! - `preference`: a language or a currency, which the shop keeps for a visitor in one of two ways.
-//! - `preference_cookies`: cookies that keep it. `varied_rule`: their entries of `COOKIES_VARIED`.
-//! - `switchers`: links and forms after which the session keeps it, for `CHOICES`.
 //! - `compare`: the comparison of two pages.
+//!
+//! A shop keeps a visitor's `preference`, a language or a currency, in one of two ways. The crawl collects the addresses and the cookies:
+//! - `switchers`: links and forms after which the session keeps it. Each becomes a rule of `CHOICES`.
+//! - `preference_cookies`: cookies that keep it. `varied_rule`: each becomes a rule of `COOKIES_VARIED`.
 
 mod accept;
 mod compare;
