@@ -1,7 +1,8 @@
 //! Hidden fields of forms, and the cookies that go with them.
 
+use edgefront::proxy;
 use html5gum::{DefaultEmitter, Token, Tokenizer};
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use url::Url;
 
 /// The hidden fields of the form on `page` that is sent to `action`. A form without an address is sent to its page.
@@ -34,40 +35,33 @@ pub fn hidden_fields(html: &str, page: &Url, action: &Url) -> Vec<(String, Strin
     fields
 }
 
-/// The cookies of one visitor.
+/// The cookies of one visitor, as the header of a request.
 #[derive(Debug, Clone, Default)]
-pub struct Cookies(Vec<(String, String)>);
+pub struct Cookies(HeaderMap);
 
 impl Cookies {
     /// Takes over the cookies of a response.
     pub fn update(&mut self, headers: &HeaderMap) {
         for line in headers.get_all(header::SET_COOKIE) {
-            let Some((name, value)) = pair(line) else { continue };
-            self.0.retain(|(own, _)| *own != name);
-            let line = String::from_utf8_lossy(line.as_bytes()).to_ascii_lowercase();
-            if !value.is_empty() && !line.contains("max-age=0") {
-                self.0.push((name, value));
-            }
+            proxy::apply_set_cookie(&mut self.0, line);
         }
     }
 
     /// The header `Cookie`; None without cookies.
-    pub fn header(&self) -> Option<String> {
-        let pairs: Vec<_> = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        (!pairs.is_empty()).then(|| pairs.join("; "))
+    pub fn header(&self) -> Option<&HeaderValue> {
+        self.0.get(header::COOKIE)
     }
 
     /// Returns whether these cookies differ from `other` in a name.
     pub fn has_more_than(&self, other: &Self) -> bool {
-        self.0.iter().any(|(name, _)| !other.0.iter().any(|(known, _)| known == name))
+        self.names().any(|name| other.names().all(|known| known != name))
     }
-}
 
-/// Name and value of a `Set-Cookie`.
-pub fn pair(line: &http::HeaderValue) -> Option<(String, String)> {
-    let line = String::from_utf8_lossy(line.as_bytes());
-    let (name, value) = line.split(';').next()?.split_once('=')?;
-    Some((name.trim().to_owned(), value.trim().to_owned()))
+    fn names(&self) -> impl Iterator<Item = &[u8]> {
+        let cookies =
+            self.header().map(HeaderValue::as_bytes).into_iter().flat_map(|text| text.split(|byte| *byte == b';'));
+        cookies.filter_map(|cookie| cookie.trim_ascii().split(|byte| *byte == b'=').next())
+    }
 }
 
 #[cfg(test)]
@@ -87,15 +81,19 @@ mod tests {
 
     #[test]
     fn a_deleted_cookie_is_not_sent() {
-        let mut cookies = Cookies::default();
-        let mut headers = HeaderMap::new();
-        headers.append(header::SET_COOKIE, "a=1; Path=/".parse().unwrap());
-        headers.append(header::SET_COOKIE, "b=2".parse().unwrap());
-        cookies.update(&headers);
-        assert_eq!(cookies.header().as_deref(), Some("a=1; b=2"));
-        headers.clear();
-        headers.append(header::SET_COOKIE, "a=\"\"; Max-Age=0".parse().unwrap());
-        cookies.update(&headers);
-        assert_eq!(cookies.header().as_deref(), Some("b=2"));
+        for deletion in
+            ["a=", "a=\"\"; Max-Age=0", "a=deleted; Max-Age=-1", "a=deleted; Expires=Thu, 01 Jan 1970 00:00:01 GMT"]
+        {
+            let set = |line: &'static str| HeaderMap::from_iter([(header::SET_COOKIE, HeaderValue::from_static(line))]);
+            let mut cookies = Cookies::default();
+            cookies.update(&set("b=2"));
+            let without_login = cookies.clone();
+            cookies.update(&set("a=1; Path=/"));
+            assert_eq!(cookies.header().unwrap(), "b=2; a=1");
+            assert!(cookies.has_more_than(&without_login) && !without_login.has_more_than(&cookies));
+            cookies.update(&set(deletion));
+            assert_eq!(cookies.header().unwrap(), "b=2", "{deletion}");
+            assert!(!cookies.has_more_than(&without_login));
+        }
     }
 }

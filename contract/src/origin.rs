@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use edgefront::{page_cache::policy::CacheControl, schema::ids::UserId};
+use edgefront::{page_cache::policy::CacheControl, proxy::cookie_name, schema::ids::UserId};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use url::Url;
 use xtask::failure::Failure;
 
-use crate::form::{self, Cookies};
+use crate::form::Cookies;
 
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Bytes of a body that are read: as many as edgefront reads of a response of `ROWS_URL`.
@@ -121,9 +121,10 @@ impl Call<'_> {
         if self.headers.contains_key(name) { name.to_owned() } else { name.replace('_', "-") }
     }
 
-    pub fn cookies(self, cookies: &Cookies) -> Self {
-        let value = cookies.header();
-        self.header("cookie", value.as_deref())
+    pub fn cookies(mut self, cookies: &Cookies) -> Self {
+        self.headers.remove(header::COOKIE);
+        self.headers.extend(cookies.header().map(|value| (header::COOKIE, value.clone())));
+        self
     }
 
     /// A form as a page of the shop sends it.
@@ -190,7 +191,7 @@ impl Answer {
 
     /// The names of the cookies that the response sets.
     pub fn cookie_names(&self) -> Vec<String> {
-        self.headers.get_all(header::SET_COOKIE).iter().filter_map(form::pair).map(|(name, _)| name).collect()
+        self.headers.get_all(header::SET_COOKIE).iter().map(cookie_name).collect()
     }
 
     /// Returns whether the origin refused the request itself: a status 4xx.
