@@ -10,9 +10,9 @@ use edgefront::{
         admission::popularity_of_page, holes, render::WholeRender,
     },
     ports::{error::Error, fetch::Collected, html::LolHtml},
-    proxy::{cookie_name, esi},
+    proxy::{cookie_name, esi, set_cookie_pair},
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use url::Url;
 
 use super::{
@@ -143,12 +143,7 @@ pub fn set_cookies(headers: &HeaderMap) -> Vec<String> {
 
 /// Name and value of each cookie that a response sets.
 pub fn set_cookie_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
-    let pair = |value: &HeaderValue| {
-        let text = value.to_str().ok()?;
-        let (name, value) = text.split(';').next()?.split_once('=')?;
-        Some((name.trim().to_owned(), value.trim().to_owned()))
-    };
-    headers.get_all(header::SET_COOKIE).iter().filter_map(pair).collect()
+    headers.get_all(header::SET_COOKIE).iter().filter_map(set_cookie_pair).collect()
 }
 
 /// The headers that decide on storing, as far as a response has them: `cache-control: …`.

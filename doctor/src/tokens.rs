@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use edgefront::proxy::cookie_name;
+use edgefront::proxy::set_cookie_pair;
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, header};
 
 /// The name of the form field with Django's CSRF token.
 const DJANGO_TOKEN: &[u8] = b"csrfmiddlewaretoken";
@@ -30,15 +30,13 @@ const HAPI_COOKIE: &str = "crumb";
 /// The forms of other frameworks repeat the cookie's value; Django's forms never do. Litestar uses Django's name for its cookie.
 pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
     let hidden = hidden_values(html);
-    let accepts_any = |line: &&HeaderValue| {
-        let pair = line.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
-        let value = pair.split_once('=').map_or("", |(_, value)| value.trim());
+    let accepts_any = |(name, value): &(String, String)| {
         let is_repeated = hidden.iter().any(|hidden| hidden == value);
-        let name = cookie_name(line);
         let is_secret = [32, 64].contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if name == HAPI_COOKIE { is_repeated } else { name.ends_with(DJANGO_COOKIE) && is_secret && !is_repeated }
     };
-    headers.get_all(header::SET_COOKIE).iter().find(accepts_any).map(cookie_name)
+    let mut pairs = headers.get_all(header::SET_COOKIE).iter().filter_map(set_cookie_pair);
+    pairs.find(accepts_any).map(|(name, _)| name)
 }
 
 /// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`, or `crumb` of hapi. Such a token changes at most a

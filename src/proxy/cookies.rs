@@ -33,6 +33,13 @@ pub fn cookie_name(line: &HeaderValue) -> String {
     line.split(['=', ';']).next().unwrap_or_default().trim().to_owned()
 }
 
+/// Name and value of a `Set-Cookie`. None without `=`, or with other bytes than visible ASCII.
+#[must_use]
+pub fn set_cookie_pair(line: &HeaderValue) -> Option<(String, String)> {
+    let (name, value) = line.to_str().ok()?.split(';').next()?.split_once('=')?;
+    Some((name.trim().to_owned(), value.trim().to_owned()))
+}
+
 /// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the
 /// attributes, only those that delete a cookie count.
 pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
