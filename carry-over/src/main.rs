@@ -71,14 +71,7 @@ impl From<Names> for SharedNames {
 }
 
 fn main() -> ExitCode {
-    match CarryOverArguments::try_parse() {
-        Ok(arguments) => runner::run(run(arguments)),
-        // 1 for every failure; clap's own status is 2. `--help` is none.
-        Err(error) => {
-            let _ = error.print();
-            ExitCode::from(u8::from(error.use_stderr()))
-        }
-    }
+    runner::parse().map_or_else(|code| code, |arguments| runner::run(run(arguments)))
 }
 
 async fn run(arguments: CarryOverArguments) -> Result<(), Failure> {

@@ -18,23 +18,19 @@ mod origin;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use xtask::{failure::Failure, runner};
 
 use self::{arguments::ContractArguments, clause::Report};
 
 fn main() -> ExitCode {
-    match ContractArguments::try_parse() {
-        Ok(arguments) => match arguments.key_path() {
-            // The runner changes the working directory, so the path must be absolute.
-            Ok(key_file) => runner::run(check(arguments, key_file)),
-            Err(failure) => runner::exit_code(Err(failure)),
-        },
-        // 1 for every failure; clap's own status is 2. `--help` is none.
-        Err(error) => {
-            let _ = error.print();
-            ExitCode::from(u8::from(error.use_stderr()))
-        }
+    let arguments: ContractArguments = match runner::parse() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
+    match arguments.key_path() {
+        // The runner changes the working directory, so the path must be absolute.
+        Ok(key_file) => runner::run(check(arguments, key_file)),
+        Err(failure) => runner::exit_code(Err(failure)),
     }
 }
 

@@ -57,16 +57,8 @@ mod visitor;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use xtask::runner;
 
 fn main() -> ExitCode {
-    match arguments::DoctorArguments::try_parse() {
-        Ok(arguments) => runner::run(diagnosis::run(arguments)),
-        // 1 for every failure; clap's own status is 2. `--help` is none.
-        Err(error) => {
-            let _ = error.print();
-            ExitCode::from(u8::from(error.use_stderr()))
-        }
-    }
+    runner::parse().map_or_else(|code| code, |arguments| runner::run(diagnosis::run(arguments)))
 }

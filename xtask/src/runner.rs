@@ -2,12 +2,24 @@
 
 use std::{env, io, path::Path, process::ExitCode};
 
+use clap::Parser;
 use tokio::{
     runtime,
     signal::unix::{Signal, SignalKind, signal},
 };
 
 use crate::failure::Failure;
+
+/// Parses the arguments of the command line.
+///
+/// # Errors
+/// The exit code, after the message is printed: 1 for every failure, while clap's own is 2. `--help` is none.
+pub fn parse<A: Parser>() -> Result<A, ExitCode> {
+    A::try_parse().map_err(|error| {
+        let _ = error.print();
+        ExitCode::from(u8::from(error.use_stderr()))
+    })
+}
 
 /// Runs `command` in the directory of the workspace and prints its failure. SIGINT, SIGTERM or SIGHUP is a failure.
 #[must_use]
