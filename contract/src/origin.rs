@@ -5,7 +5,7 @@ use std::time::Duration;
 use edgefront::{page_cache::policy::CacheControl, proxy::cookie_name, schema::ids::UserId};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use url::Url;
-use xtask::failure::Failure;
+use xtask::failure::{Failure, root_cause};
 
 use crate::form::Cookies;
 
@@ -145,10 +145,7 @@ impl Call<'_> {
             None => request,
         };
         let unreachable = |error: reqwest::Error| {
-            let mut cause: &dyn std::error::Error = &error;
-            while let Some(inner) = cause.source() {
-                cause = inner;
-            }
+            let cause = root_cause(&error);
             Failure::new(format!("{url} does not answer: {cause}"), "check the address, and that the shop runs")
         };
         let mut response = request.send().await.map_err(unreachable)?;

@@ -5,7 +5,6 @@ use std::{
     borrow::Cow,
     cell::{Cell, RefCell},
     collections::HashMap,
-    error::Error as _,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -25,7 +24,7 @@ use tokio::{
 };
 use upstash_rest::{ExchangeTerms, TransportError};
 use url::{Host, Url};
-use xtask::failure::Failure;
+use xtask::failure::{Failure, root_cause};
 
 /// Longest time for one page, with its body.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -84,7 +83,7 @@ impl Shop {
         // A proxy cannot reach this machine.
         let builder = if is_loopback(start) { builder.no_proxy() } else { builder };
         let client =
-            builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", causes(&error)), ""))?;
+            builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", root_cause(&error)), ""))?;
         // Room for the size of a page that is too large.
         let limit = limit.saturating_mul(8);
         Ok(Self {
@@ -156,7 +155,7 @@ impl Shop {
             Ok(Ok(page)) => Ok(page),
             Err(_) => Err(NoPage::Timeout),
             Ok(Err(error)) if error.is_timeout() => Err(NoPage::Timeout),
-            Ok(Err(error)) => Err(NoPage::Unreachable(causes(&error))),
+            Ok(Err(error)) => Err(NoPage::Unreachable(root_cause(&error))),
         }
     }
 
@@ -296,17 +295,6 @@ fn is_loopback(url: &Url) -> bool {
 fn without_tls(url: &Url) -> Option<Url> {
     let mut plain = url.clone();
     (url.scheme() == "https" && plain.set_scheme("http").is_ok()).then_some(plain)
-}
-
-/// The last cause of an error: the others only repeat the address.
-fn causes(error: &reqwest::Error) -> String {
-    let mut cause = error.source();
-    let mut text = error.to_string();
-    while let Some(inner) = cause {
-        text = inner.to_string();
-        cause = inner.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The error type of all commands. Its text names a cause and a remedy, and has no backtrace.
 
-use std::{fmt, io, path::Path};
+use std::{error::Error, fmt, io, path::Path};
 
 /// A cause and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,16 @@ impl Failure {
     pub(crate) fn is_already_printed(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// The last cause of an error, as text. The others only repeat the address.
+#[must_use]
+pub fn root_cause(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 impl fmt::Display for Failure {
