@@ -25,3 +25,18 @@ impl Display for VariedRule {
         if self.is_signed { write!(formatter, ", {name}.sig") } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signed_rule_is_known_by_its_first_value() {
+        let cookie = VariedCookie { name: "locale".to_owned(), values: vec!["de".to_owned()] };
+        let rule = VariedRule { cookie, is_signed: true };
+        assert_eq!(rule.to_string(), "locale=de, locale.sig");
+        let varied = CookieRules::parse_varied(&rule.to_string()).unwrap();
+        assert!(rule.is_known(&CookieRules { varied, ..CookieRules::default() }));
+        assert!(!rule.is_known(&CookieRules::default()));
+    }
+}
