@@ -23,11 +23,16 @@ pub(super) const MINUTE: u64 = 60_000;
 pub(super) const HOUR: u64 = 60 * MINUTE;
 /// Minutes that stay: a day and an hour, about 1 MB.
 const MAX_MINUTES: u32 = 1_500;
+/// Minutes with traffic that one run rolls up. They are one pipeline, and the gateway refuses more than 1,000 commands.
+/// Together with the minutes of an hour that has begun, they are fewer than [`MAX_MINUTES`], because the hours are summed
+/// up from the minutes.
+const MINUTES_PER_RUN: usize = 900;
 /// Hours that stay: eight days, about 150 KB.
 const MAX_HOURS: u32 = 200;
 /// A minute is rolled up this long after its end, because the clock of Redis may be behind.
 const DELAY: Duration = Duration::from_secs(30);
-/// If the last entry is older than this, a run has nothing to do: the hour of that entry is already rolled up.
+/// If the last entry is older than this, a run has nothing to do: the hour of that entry is already rolled up. After an
+/// outage of the crons, the next entry makes up for it.
 const IDLE_AFTER: Duration = Duration::from_mins(80);
 
 /// The result of a run.
@@ -37,7 +42,8 @@ pub struct RollUpReport {
     pub hours: usize,
 }
 
-/// Rolls up the minutes and hours that have ended. None if there was no recent traffic; finding that out costs one command.
+/// Rolls up the minutes and hours that have ended, oldest first, and at most [`MINUTES_PER_RUN`]. The next run continues.
+/// None if there was no recent traffic; finding that out costs one command.
 ///
 /// # Errors
 /// [`Error::Redis`]. The next run repeats the rest.
@@ -47,17 +53,24 @@ pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpRepor
         return Ok(None);
     }
     let (mut totals, since) = read_rolled_totals(redis).await?;
-    let until = (now - DELAY).as_millis() / MINUTE * MINUTE;
-    if until <= since {
+    let ended = (now - DELAY).as_millis() / MINUTE * MINUTE;
+    if ended <= since {
         return Ok(Some(RollUpReport::default()));
     }
-    let mut minutes = Sums::default();
-    read_after(redis, keys::TRAFFIC, since..until, &mut |entry| {
+    let (mut minutes, mut until) = (Sums::default(), ended);
+    read_after(redis, keys::TRAFFIC, since..ended, &mut |entry| {
+        let minute = entry.at / MINUTE * MINUTE;
+        if minutes.0.len() == MINUTES_PER_RUN && !minutes.ends_with(minute) {
+            until = until.min(minute);
+            return;
+        }
         totals.merge(&entry.sample);
-        minutes.add(entry.at / MINUTE * MINUTE, &entry.sample);
+        minutes.add(minute, &entry.sample);
     })
     .await?;
-    if let Some((_, last)) = minutes.0.last_mut() {
+    if until == ended
+        && let Some((_, last)) = minutes.0.last_mut()
+    {
         last.online = Some(storage::count_online(redis, now).await?);
     }
     store(redis, keys::TRAFFIC_MINUTES, MAX_MINUTES, &minutes).await?;
@@ -83,12 +96,16 @@ struct Sums(Vec<(u64, TrafficSample)>);
 impl Sums {
     /// Adds a sample of the last period or of a later one.
     fn add(&mut self, start: u64, sample: &TrafficSample) {
-        if self.0.last().is_none_or(|(last, _)| *last != start) {
+        if !self.ends_with(start) {
             self.0.push((start, TrafficSample::default()));
         }
         if let Some((_, sum)) = self.0.last_mut() {
             sum.merge(sample);
         }
+    }
+
+    fn ends_with(&self, start: u64) -> bool {
+        self.0.last().is_some_and(|(last, _)| *last == start)
     }
 }
 

@@ -1,5 +1,8 @@
 //! The traffic counters, written after the responses with at most one command, and `/traffic`.
 
+/// Roll-ups: entries as minutes, hours and sums.
+mod roll_up;
+
 /// The cost of counting: an isolate writes its first entry, and none for the next hour.
 mod cost {
     use futures_util::future::join_all;
@@ -241,121 +244,5 @@ mod counts {
         let columns = answer["counts"].as_object().unwrap();
         let rows = answer["at"].as_array().unwrap().len();
         assert!((60..=61).contains(&rows) && columns.values().all(|column| column.as_array().unwrap().len() == rows));
-    }
-}
-
-/// Roll-ups: entries as minutes, hours and sums.
-mod roll_up {
-    use std::time::Duration;
-
-    use edgefront::{
-        metrics::traffic::{LatencyKind, Metric, TrafficSample, read_series, read_totals, roll_up},
-        ports::time::{Clock, Timestamp},
-    };
-    use edgefront_gateway::Fault;
-    use futures_util::future::join;
-    use serde_json::json;
-
-    use crate::support::Store;
-
-    const HOUR: u64 = 3_600_000;
-
-    /// A store, and the moment five minutes and a half into an hour.
-    async fn store() -> (Store, Timestamp) {
-        let store = Store::new().await;
-        let now = in_hour(&store);
-        (store, now)
-    }
-
-    /// Five and a half minutes after the start of the store's hour.
-    fn in_hour(store: &Store) -> Timestamp {
-        Timestamp::from_millis(store.clock.now().as_millis() / HOUR * HOUR + 330_000)
-    }
-
-    /// Writes an entry of that moment with some hits, each of 40 ms, and as many errors.
-    async fn enter(store: &Store, at: Timestamp, hits: u64) {
-        let (id, hits) = (format!("{}-*", at.as_millis()), hits.to_string());
-        let latency = format!("{} 36:{hits}", 40 * hits.parse::<u64>().unwrap());
-        let error = ["error:404 storefront origin", hits.as_str()];
-        store.raw(&["XADD", "traffic:", &id, "hit", &hits, "ms:hit", &latency, error[0], error[1]]).await;
-    }
-
-    fn figures(sample: &TrafficSample) -> [u64; 3] {
-        let errors = sample.errors.counts().iter().map(|(_, count)| count).sum();
-        [sample.counts.get(Metric::Hit), sample.latencies.of(LatencyKind::Hit).count(), errors]
-    }
-
-    /// The sums of an hour, a day, a week, and since the beginning.
-    async fn sums(store: &Store, now: Timestamp) -> [[u64; 3]; 4] {
-        let mut sums = [[0; 3]; 4];
-        for (sum, minutes) in sums.iter_mut().zip([60, 1_440, 10_080]) {
-            *sum = figures(&read_series(&store.redis, minutes, now).await.unwrap().totals());
-        }
-        sums[3] = figures(&read_totals(&store.redis).await.unwrap());
-        sums
-    }
-
-    #[tokio::test]
-    async fn every_entry_counts_once_in_each_range() {
-        let (store, now) = store().await;
-        for (minutes, hits) in [(50, 1), (49, 2), (20, 4), (4, 8), (0, 16)] {
-            enter(&store, now - Duration::from_mins(minutes), hits).await;
-        }
-        assert_eq!(sums(&store, now).await, [[31; 3]; 4], "before the first roll-up");
-        store.raw(&["ZADD", "recent:", &now.to_string(), "a-token"]).await;
-
-        let (one, other) = join(roll_up(&store.redis, now), roll_up(&store.redis, now)).await;
-
-        assert_eq!((one.unwrap().unwrap().minutes, other.unwrap().unwrap().hours), (4, 1), "two runs at once");
-        let lengths = async || {
-            let mut lengths = Vec::new();
-            for key in ["traffic:minutes", "traffic:hours", "traffic:totals"] {
-                lengths.push(store.raw(&["XLEN", key]).await);
-            }
-            lengths
-        };
-        assert_eq!(lengths().await, [4, 1, 1]);
-        assert_eq!(sums(&store, now).await, [[31; 3]; 4], "the newest entry is not rolled up yet");
-        let day = read_series(&store.redis, 1_440, now).await.unwrap();
-        assert_eq!(day.online.iter().map(|(_, online)| *online).collect::<Vec<_>>(), [1]);
-
-        // A run that ended before its last write is repeated.
-        store.raw(&["DEL", "traffic:totals"]).await;
-        roll_up(&store.redis, now).await.unwrap();
-        assert_eq!((lengths().await, sums(&store, now).await), (vec![json!(4), json!(1), json!(1)], [[31; 3]; 4]));
-
-        enter(&store, now + Duration::from_mins(1), 32).await;
-        let later = now + Duration::from_hours(1);
-        roll_up(&store.redis, later).await.unwrap();
-        assert_eq!(lengths().await, [6, 2, 1]);
-        assert_eq!(sums(&store, later).await[1..], [[63; 3]; 3]);
-    }
-
-    /// Redis refuses an old identifier with the same code.
-    #[tokio::test]
-    async fn a_minute_that_is_not_stored_is_an_error() {
-        // With one shard, the commands that store the minutes are the only pipeline.
-        let store = Store::book().await;
-        let now = in_hour(&store);
-        for minutes in [4, 3, 2] {
-            enter(&store, now - Duration::from_mins(minutes), 1).await;
-        }
-        store.gateway.set_fault(Some(Fault::HalfPipeline));
-        let error = roll_up(&store.redis, now).await.unwrap_err();
-        assert!(error.to_string().contains("refused"), "{error}");
-        assert_eq!(store.raw(&["XLEN", "traffic:minutes"]).await, 2);
-    }
-
-    #[tokio::test]
-    async fn without_traffic_a_run_costs_one_command() {
-        let (store, now) = store().await;
-        for minutes in [None, Some(300)] {
-            if let Some(minutes) = minutes {
-                enter(&store, now - Duration::from_mins(minutes), 1).await;
-            }
-            let before = store.counts().commands;
-            assert_eq!(roll_up(&store.redis, now).await.unwrap(), None);
-            assert_eq!(store.counts().commands - before, 1);
-        }
     }
 }
