@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// Different kinds in one sample. Further kinds count as one kind for each class of status.
-const MAX_KINDS: usize = 64;
-/// The largest number of kinds in one entry of a stream: visitors can cause many kinds of errors at no cost.
-const MAX_ENTRY_KINDS: usize = 8;
+pub(super) const MAX_KINDS: usize = 64;
+/// The largest number of kinds in one entry of a long stream: visitors can cause many kinds of errors at no cost.
+pub(super) const MAX_ENTRY_KINDS: usize = 8;
 /// Latest errors in one sample.
 const MAX_LATEST: usize = 20;
 /// The longest reason, in characters.
@@ -82,10 +82,12 @@ impl Errors {
         self.add_to(MAX_KINDS, kind, count);
     }
 
-    /// Adds a count to its kind. Above `limit` kinds, adds it to the kind `other` of its class of status.
+    /// Adds a count to its kind. Above `limit` kinds, adds it to the kind `other` of its class of status. The kinds `other`
+    /// are not part of the limit, so that a full sample can be read back in any order.
     fn add_to(&mut self, limit: usize, kind: ErrorKind, count: u64) {
-        let is_known = self.counts.len() < limit || self.find(&kind).is_ok();
-        let kind = if is_known {
+        let is_other = |kind: &ErrorKind| kind.route == OTHER;
+        let has_room = || self.counts.iter().filter(|(own, _)| !is_other(own)).count() < limit;
+        let kind = if is_other(&kind) || self.find(&kind).is_ok() || has_room() {
             kind
         } else {
             ErrorKind { status: kind.status / 100 * 100, route: OTHER.to_owned(), cause: OTHER.to_owned() }
@@ -141,13 +143,13 @@ impl Errors {
         self.bound_latest();
     }
 
-    /// The counts for an entry: those of the most frequent kinds, and the sums of the others.
-    pub(super) fn entry_counts(&self) -> Vec<(ErrorKind, u64)> {
+    /// The counts for an entry: those of the `limit` most frequent kinds, and the sums of the others.
+    pub(super) fn entry_counts(&self, limit: usize) -> Vec<(ErrorKind, u64)> {
         let mut counts = self.counts.clone();
         sort::sort_by(&mut counts, |(_, one), (_, other)| other.cmp(one));
         let mut errors = Self::default();
         for (kind, count) in counts {
-            errors.add_to(MAX_ENTRY_KINDS, kind, count);
+            errors.add_to(limit, kind, count);
         }
         errors.counts
     }
@@ -215,7 +217,7 @@ mod tests {
 
         errors.add(kind(500, "frequent"), 7);
         errors.add(kind(404, "cause-50"), 7);
-        let entry = errors.entry_counts();
+        let entry = errors.entry_counts(MAX_ENTRY_KINDS);
         assert_eq!(entry.iter().map(|(_, count)| count).sum::<u64>(), 114);
         let has = |kind: &ErrorKind| entry.iter().any(|(own, _)| own == kind);
         assert!(entry.len() <= 10 && has(&other) && has(&kind(404, "cause-50")), "{entry:?}");

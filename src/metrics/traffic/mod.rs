@@ -35,6 +35,7 @@ use std::{
     time::Duration,
 };
 
+use errors::MAX_ENTRY_KINDS;
 pub use errors::{ErrorEvent, ErrorKind, Errors};
 pub use latency::{Latencies, LatencyKind};
 pub use metric::{Metric, MetricCounts};
@@ -107,7 +108,7 @@ impl TrafficCounters {
             return String::new();
         }
         let mut lines = String::new();
-        for (name, value) in self.sample.take().fields() {
+        for (name, value) in self.sample.take().fields(MAX_ENTRY_KINDS) {
             // Writing to a string cannot fail.
             let _ = writeln!(lines, "count\t{name}\t{value}");
         }
@@ -172,7 +173,7 @@ impl TrafficCounters {
 
 fn entry_command(sample: &TrafficSample) -> Command {
     let entry = Command::write("XADD").arg(keys::TRAFFIC).arg("MAXLEN").arg("~").num(MAX_ENTRIES).arg("*");
-    sample.fields().fold(entry, |entry, (name, value)| entry.arg(name).arg(value))
+    sample.fields(MAX_ENTRY_KINDS).fold(entry, |entry, (name, value)| entry.arg(name).arg(value))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{
     TrafficSample,
+    errors::{MAX_ENTRY_KINDS, MAX_KINDS},
     stream::{Entry, read_after, read_newest},
 };
 use crate::{
@@ -128,13 +129,15 @@ async fn read_rolled_totals(redis: &Redis) -> Result<(TrafficSample, u64), Error
 
 /// Appends samples to a stream, by their start. Leaves out those that another run has appended.
 async fn store(redis: &Redis, key: &str, limit: u32, Sums(samples): &Sums) -> Result<(), Error> {
+    // The sums keep every kind of error that they once had, so that no count falls.
+    let max_kinds = if limit == 1 { MAX_KINDS } else { MAX_ENTRY_KINDS };
     let commands: Vec<_> = samples
         .iter()
         .map(|(at, sample)| {
             let add = Command::write("XADD").arg(key).arg("MAXLEN").arg(if limit == 1 { "=" } else { "~" }).num(limit);
             // An entry has at least one field.
             let add = add.arg(format!("{at}-0")).arg("rolled").num(1).repeatable();
-            sample.fields().fold(add, |add, (name, value)| add.arg(name).arg(value))
+            sample.fields(max_kinds).fold(add, |add, (name, value)| add.arg(name).arg(value))
         })
         .collect();
     let mut refused = Vec::new();

@@ -28,15 +28,16 @@ pub struct TrafficSample {
 }
 
 impl TrafficSample {
-    /// The fields of an entry: those that are not empty, with their values.
-    pub fn fields(&self) -> impl Iterator<Item = (String, String)> {
+    /// The fields of an entry: those that are not empty, with their values. Names the `max_kinds` most frequent kinds of
+    /// errors.
+    pub fn fields(&self, max_kinds: usize) -> impl Iterator<Item = (String, String)> {
         let counts = self.counts.iter().filter(|(_, count)| *count > 0);
         let counts = counts.map(|(metric, count)| (metric.name().to_owned(), count.to_string()));
         let latencies = self.latencies.iter().map(|(kind, histogram)| (kind.name(), histogram.encode()));
         let latencies = latencies.filter(|(_, text)| !text.is_empty());
         let latencies = latencies.map(|(kind, text)| (format!("{LATENCY}{kind}"), text));
-        let errors =
-            self.errors.entry_counts().into_iter().map(|(kind, count)| (format!("{ERROR}{kind}"), count.to_string()));
+        let errors = self.errors.entry_counts(max_kinds).into_iter();
+        let errors = errors.map(|(kind, count)| (format!("{ERROR}{kind}"), count.to_string()));
         let latest = self.errors.latest_fields(LATEST_ERRORS).map(|text| (LATEST_ERROR.to_owned(), text));
         let online = self.online.map(|online| (ONLINE.to_owned(), online.to_string()));
         counts.chain(latencies).chain(errors).chain(latest).chain(online)
@@ -84,14 +85,14 @@ mod tests {
     #[test]
     fn a_sample_is_written_and_read_back() {
         let mut sample = TrafficSample::default();
-        assert_eq!(sample.fields().next(), None);
+        assert_eq!(sample.fields(1).next(), None);
         sample.counts.add(Metric::Hit, 2);
         sample.latencies.record(LatencyKind::Hit, Duration::ZERO);
         sample.latencies.record(LatencyKind::Origin, Duration::from_millis(120));
         let kind = ErrorKind { status: 404, route: "storefront".to_owned(), cause: "origin".to_owned() };
         sample.errors.record(Timestamp::from_millis(7), kind, "gone");
         sample.online = Some(3);
-        let fields: Vec<_> = sample.fields().collect();
+        let fields: Vec<_> = sample.fields(1).collect();
         let names: Vec<_> = fields.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["hit", "ms:hit", "ms:origin", "error:404 storefront origin", "error", "online"]);
         let mut read = TrafficSample::default();

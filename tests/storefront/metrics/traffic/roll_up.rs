@@ -123,6 +123,29 @@ async fn runs_after_a_long_outage_roll_up_every_minute_and_hour() {
     assert_eq!(read_totals(&store.redis).await.unwrap().counts.get(Metric::Hit), 2_000);
 }
 
+/// A kind that left the sums would make a counter of Prometheus fall.
+#[tokio::test]
+async fn no_count_of_errors_falls_with_a_roll_up() {
+    let (store, now) = store().await;
+    let kind = |number: u64| {
+        format!("error:{} storefront cause-{number:02}", if number.is_multiple_of(2) { 503 } else { 404 })
+    };
+    for minute in 0..12 {
+        let id = format!("{}-*", (now - Duration::from_mins(13 - minute)).as_millis());
+        let counts: Vec<_> = (6 * minute..6 * minute + 6).flat_map(|n| [kind(n), (100 - n).to_string()]).collect();
+        let counts = counts.iter().map(String::as_str);
+        store.raw(&["XADD", "traffic:", &id].into_iter().chain(counts).collect::<Vec<_>>()).await;
+    }
+    let before = read_totals(&store.redis).await.unwrap().errors;
+    assert_eq!(before.counts().iter().filter(|(kind, _)| kind.route == "storefront").count(), 64);
+
+    for earlier in [8, 3, 0] {
+        roll_up(&store.redis, now - Duration::from_mins(earlier)).await.unwrap();
+        let after = read_totals(&store.redis).await.unwrap().errors;
+        assert_eq!(after.counts(), before.counts(), "{earlier} minutes before the end");
+    }
+}
+
 /// Redis refuses an old identifier with the same code.
 #[tokio::test]
 async fn a_minute_that_is_not_stored_is_an_error() {
