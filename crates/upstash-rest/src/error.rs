@@ -42,7 +42,8 @@ pub enum Error {
     #[error("refused: {code}")]
     Refused {
         /// The first word of the message from Redis (`WRONGTYPE`, `OOM`, …), or `ERR` if that is not an upper-case
-        /// word.
+        /// word. Upstash's messages without a code get one: `OOM` for a full database, `RECORD_FULL` for a key at the
+        /// limit of its size.
         code: String,
     },
     /// The server does not execute this command, or not in this form: it does not know the command, the token has no
@@ -73,6 +74,10 @@ const UNAVAILABLE: [&str; 7] = [
     "ERR Command is not available",
 ];
 
+/// Upstash's messages for a limit of the plan, and our code for each: they all begin with `ERR`.
+const LIMITS: [(&str, &str); 2] =
+    [("capacity quota exceeded", "OOM"), ("max single record size exceeded", "RECORD_FULL")];
+
 impl Error {
     /// Reads an error message from Redis. Keeps its first word only, because the rest may quote a value.
     pub(crate) fn from_message(message: &str) -> Self {
@@ -82,12 +87,12 @@ impl Error {
             _ if message.contains("max requests limit exceeded") || message.contains("max daily request limit") => {
                 Self::Quota
             }
+            _ if UNAVAILABLE.iter().any(|text| message.starts_with(text)) => Self::Unavailable,
             _ => {
-                if UNAVAILABLE.iter().any(|text| message.starts_with(text)) {
-                    return Self::Unavailable;
-                }
                 let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-                Self::Refused { code: if is_code { code } else { "ERR" }.to_owned() }
+                let own = || if is_code { code } else { "ERR" };
+                let of_limit = LIMITS.iter().find(|(text, _)| message.contains(text));
+                Self::Refused { code: of_limit.map_or_else(own, |(_, code)| *code).to_owned() }
             }
         }
     }
@@ -129,6 +134,11 @@ mod tests {
                 "ERR Command is not available: 'EVALSHA_RO'. See https://upstash.com/docs for details",
                 Error::Unavailable,
             ),
+            // A limit of the plan.
+            ("ERR max requests limit exceeded. Limit: 500000, Usage: 500000", Error::Quota),
+            ("ERR DB capacity quota exceeded", refused("OOM")),
+            ("ERR user_script:1: ERR DB capacity quota exceeded script: on @user_script:1.", refused("OOM")),
+            ("ERR max single record size exceeded", refused("RECORD_FULL")),
             // Scripts that run, and fail.
             (
                 "WRONGTYPE Operation against a key holding the wrong kind of value script: on @user_script:1.",
