@@ -25,7 +25,8 @@ use crate::{
 pub enum CleanupProbe {
     /// Clean the shards that hold more sessions than their share of [`SessionConfig::limit`].
     Overflow,
-    /// Clean the shards whose oldest session was idle for [`SessionConfig::idle`].
+    /// Clean the shards whose oldest session was idle for [`SessionConfig::idle`] or [`SessionConfig::max_age`],
+    /// whichever is shorter.
     Idle,
     /// Clean all shards without a check.
     Skip,
@@ -43,7 +44,7 @@ pub struct CleanupReport {
 }
 
 /// Ends idle sessions and those over the limit, in every shard that `probe` selects, until none is left or `budget` is
-/// used up.
+/// used up. A session past [`SessionConfig::max_age`] is not live. Its data stays until it is idle.
 ///
 /// # Errors
 /// [`Error::Redis`]. Sessions that were ended before the error stay ended.
@@ -53,7 +54,8 @@ pub async fn clean(
     probe: CleanupProbe,
     budget: &Budget,
 ) -> Result<CleanupReport, Error> {
-    let idle_cutoff = budget.now() - config.idle;
+    // A session that was last seen before the maximum age began before it.
+    let idle_cutoff = budget.now() - config.idle.min(config.max_age);
     let mut report = CleanupReport::default();
     for (shard, limit) in probe.select_shards(redis, idle_cutoff, config).await? {
         let progress = RefCell::new(CleanupProgress::new(report));

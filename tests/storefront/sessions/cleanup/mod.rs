@@ -109,6 +109,17 @@ async fn a_session_ends_after_the_idle_time_and_not_before() {
 }
 
 #[tokio::test]
+async fn a_session_not_seen_for_the_maximum_age_ends_before_the_idle_time() {
+    let store = Store::book().await;
+    let app = store.app(&[("SESSION_IDLE", "600"), ("SESSION_MAX_AGE", "60")]);
+    start_session(&store, &app, "ada").await;
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport::default());
+    store.clock.advance(MINUTE + Duration::from_millis(5));
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport { sessions: 1, carts: 1, unfinished: false });
+    assert_eq!(remaining_tokens(&store).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn over_the_limit_the_oldest_sessions_end_first() {
     let (store, app) = store_with_limit("3").await;
     let mut tokens = Vec::new();
