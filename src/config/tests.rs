@@ -103,6 +103,11 @@ fn a_message_says_what_is_wrong_and_what_to_set() {
         ),
         ("SESSION_IDLE", "59", r#"SESSION_IDLE is "59": set a whole number of seconds, at least 60"#),
         (
+            "RANKING_KEEP",
+            "1000000000001",
+            r#"RANKING_KEEP is "1000000000001": set a whole number of items, 1 to 1000000000000"#,
+        ),
+        (
             "CART_ROUTES",
             "cart",
             r#"CART_ROUTES has "cart": a path begins with / and has no ?, #, { or //, such as /shop/*"#,

@@ -34,6 +34,18 @@ macro_rules! number {
     };
 }
 
+/// A whole number of `unit` that reaches Redis as an index. Larger numbers than 10¹² are out of its range or, in Lua, lose
+/// the form of an integer.
+macro_rules! index {
+    ($default:literal, $unit:literal) => {
+        Variable {
+            allowed: concat!("a whole number of ", $unit, ", 1 to 1000000000000"),
+            max: 1_000_000_000_000,
+            ..number!($default, $unit, 1)
+        }
+    };
+}
+
 /// A secret of at least `min` characters.
 macro_rules! secret {
     ($before:literal, $min:literal) => {
@@ -124,7 +136,7 @@ variables! {
     QUERY_KEPT = text("", "names, in which * stands for any characters, or name=value|value, separated by commas");
 
     /// Largest number of live sessions. Beyond it, the least recently used sessions end.
-    SESSION_LIMIT = number!("10000000", "sessions", 1);
+    SESSION_LIMIT = index!("10000000", "sessions");
     /// Number of shards of the sessions. 1 is the book's layout; Upstash needs 1 shard for each million sessions. To
     /// change it in a running shop, see `docs/scaling.md`.
     SHARDS = Variable {
@@ -193,7 +205,7 @@ variables! {
     PAGE_FORWARD_HEADERS = text("accept, accept-language, user-agent", "names of headers separated by commas, or *");
 
     /// Number of items that a rescale keeps in the ranking. The insights keep as many totals.
-    RANKING_KEEP = number!("20000", "items", 1);
+    RANKING_KEEP = index!("20000", "items");
     /// After this time, a view counts half.
     RANKING_HALF_LIFE = number!("300", "seconds", 1);
     /// After this time, an order counts half in the insights ("bought also bought"). The default is 7 days.

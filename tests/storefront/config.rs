@@ -7,7 +7,14 @@ use edgefront::config::{
     variables::{SECRETS, VARIABLES, Variable},
 };
 
-use crate::schema::document::{code, hold, read, table};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    routes::api::{log_in, service},
+    schema::document::{code, hold, read, table},
+    support::{Reply, Shop},
+};
 
 /// A variable with the lines of its meaning.
 type Row = (&'static Variable, &'static [&'static str]);
@@ -31,6 +38,39 @@ fn config(variable: &str, value: &str) -> Result<Config, ConfigErrors> {
         "SESSION_KEYS" => Some("0123456789abcdef0123456789abcdef".to_owned()),
         _ => None,
     })
+}
+
+/// Numbers reach commands and scripts of Redis. None of them may fail on the largest value.
+#[tokio::test]
+async fn the_largest_numbers_work() {
+    let numbers = VARIABLES.iter().map(|(variable, _)| variable).filter(|variable| variable.max > 0);
+    let numbers = numbers.filter(|variable| !["SHARDS", "READ_REGIONS"].contains(&variable.name));
+    let values: Vec<_> = numbers.map(|variable| (variable.name, variable.max.to_string())).collect();
+    let mut variables: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    variables.push(("ROWS_URL", "{origin}/rows"));
+    let shop = Shop::native(&variables).await;
+    shop.origin.answer(Reply::html(r#"[{"id":"mug"}]"#));
+    let order = json!({"order_id": "1", "items": [{"id": "mug", "quantity": 1}], "user": "ada"});
+    let mut ada = log_in(&shop, "ada").await;
+
+    for item in ["mug", "cup"] {
+        assert_eq!(shop.visit(&format!("/products/{item}")).await.status(), 200);
+        assert_eq!(ada.put(&format!("/cart/items/{item}"), &json!({"quantity": 1})).await.status, 200);
+        shop.store.raw(&["ZADD", "viewed:", "-9", item]).await;
+    }
+    assert_eq!(service(&shop, Method::PUT, "/rows/mug/schedule", Some(&json!({"every": 60}))).await.status, 200);
+    assert_eq!(service(&shop, Method::POST, "/orders", Some(&order)).await.status, 204);
+    shop.store.raw(&["SET", "rescaled:", "-4000000000"]).await;
+    for job in ["clean-sessions", "refresh-rows", "rescale", "roll-up"] {
+        let report = service(&shop, Method::POST, &format!("/jobs/{job}"), None).await;
+        assert_eq!((report.status, &report.json["error"]), (200, &Value::Null), "{job}: {report:?}");
+    }
+    for path in ["/stats", "/ranking", "/traffic", "/items/mug/related?by=bought"] {
+        assert_eq!(service(&shop, Method::GET, path, None).await.status, 200, "{path}");
+    }
+    shop.settled().await;
+    assert_eq!(service(&shop, Method::GET, "/stats", None).await.json["sessions"], 1);
+    assert!(!shop.logs().iter().any(|line| line.contains("refused")), "{:?}", shop.logs());
 }
 
 #[test]
