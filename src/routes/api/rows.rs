@@ -1,7 +1,7 @@
 //! `/rows` and `/schedule`: copies of database rows (stock and sale times of a flash-sale page), and their refresh
 //! schedule.
 
-use std::{rc::Rc, slice};
+use std::{rc::Rc, slice, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -68,8 +68,11 @@ pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 pub async fn schedule(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&request.id)?;
     let schedule = row_cache::schedule_of(&request.app.redis, &row).await?.ok_or(Error::NotFound("schedule"))?;
-    let document = json!({"every": schedule.every, "next": schedule.next_refresh(request.now).as_score()});
-    Ok(respond::json(respond::NO_STORE, &document).into())
+    Ok(schedule_document(schedule.every, schedule.next_refresh(request.now)))
+}
+
+fn schedule_document(every: f64, next: Timestamp) -> Answer {
+    respond::json(respond::NO_STORE, &json!({"every": every, "next": next.as_score()})).into()
 }
 
 /// `?limit=` → `{scheduled, rows: [{id, every, next, late, age}]}`, the most overdue row first; times in seconds.
@@ -108,10 +111,15 @@ async fn reschedule(request: &ApiRequest<'_>, row: &RowId, every: f64) -> Result
     if report.removed > 0 {
         return Err(Error::NotFound("row").into());
     }
+    if report.refreshed > 0 {
+        return Ok(schedule_document(every, now + Duration::from_secs_f64(every)));
+    }
     if let Some(cause) = report.cause {
         log::warn!("a row is scheduled and not loaded yet, because its source failed: {cause}");
     }
-    Ok(respond::json(respond::NO_STORE, &json!({"every": every, "next": now.as_score()})).into())
+    // The source failed, or another call has scheduled the row since.
+    let schedule = row_cache::schedule_of(&app.redis, row).await?.ok_or(Error::NotFound("schedule"))?;
+    Ok(schedule_document(schedule.every, schedule.next))
 }
 
 /// Adds an `ETag`, and the age of the oldest copy.
