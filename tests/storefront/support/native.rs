@@ -66,9 +66,9 @@ fn handler(app: Rc<App>, gateway: Arc<Gateway>, progress: Arc<Mutex<Progress>>) 
                 jobs::run_cron(&app, &cron, app.clock.now()).await;
                 return Some(http::Response::default());
             }
-            let (before, forwarded) = (gateway.counts().requests, gateway.forwarded());
+            let (before, forwarded) = (gateway.received(), gateway.forwarded());
             let answer = routes::handle(&app, request).await;
-            let (blocking, forwarded) = (gateway.counts().requests - before, gateway.forwarded() - forwarded);
+            let (blocking, forwarded) = (gateway.received() - before, gateway.forwarded() - forwarded);
             let tasks = answer.background.len() as u64;
             note(&|progress| {
                 let background = progress.background + tasks;
