@@ -12,6 +12,8 @@ mod abandoned;
 mod cart;
 /// `docs/openapi.json`, which every response matches.
 mod contract;
+/// The requests to Redis of services.
+mod cost;
 /// `/sessions` of the visitor, and `/users/{user}/sessions`.
 mod devices;
 /// The `curl` lines of `docs/api.md`.
