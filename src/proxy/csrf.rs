@@ -74,6 +74,21 @@ pub fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> Option<bool> {
     Some(own.is_ok_and(|own| own.is_tuple() && origins.iter().eq([&own.ascii_serialization()])))
 }
 
+/// Returns whether another site sent the request. From such a request, the browser keeps cookies with `SameSite=Lax` back, unless it
+/// follows a link.
+///
+/// Other hosts of the same site are not foreign. A browser without `Sec-Fetch-Site` names the sender's host in `Origin`. `null` names
+/// none: with `Referrer-Policy: no-referrer`, the shop's own forms send it. Apps and services send neither header.
+#[must_use]
+pub fn is_cross_site(uri: &Uri, headers: &HeaderMap) -> bool {
+    if let Some(site) = headers.get("sec-fetch-site") {
+        return site == "cross-site";
+    }
+    let origin = headers.get(header::ORIGIN).and_then(|origin| Url::parse(origin.to_str().ok()?).ok());
+    let is_own = |host: &str| uri.host().is_some_and(|own| own.eq_ignore_ascii_case(host));
+    origin.as_ref().and_then(Url::host_str).is_some_and(|host| !is_own(host))
+}
+
 /// Returns whether the request proves by `Referer` that a page of this origin sent it.
 fn has_own_referer(uri: &Uri, headers: &HeaderMap) -> bool {
     let origin = |text: &str| Url::parse(text).map(|url| url.origin());

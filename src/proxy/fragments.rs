@@ -63,7 +63,11 @@ pub fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
 
 /// Requests a part of a page, and obeys the directives of the response. It counts as no view.
 pub async fn fetch_part(app: &Rc<App>, request: Request) -> Response {
-    let visit = Visit { is_part: true, ..Visit::of(app, &request, app.clock.now()) };
+    fetch_for(Visit::of(app, &request, app.clock.now()), request).await
+}
+
+async fn fetch_for(visit: Visit, request: Request) -> Response {
+    let visit = Visit { is_part: true, ..visit };
     let visitor = match VisitorContext::read(&visit).await {
         Ok(visitor) => visitor,
         Err(error) => {
@@ -88,31 +92,33 @@ pub struct Fragment {
     _permit: Option<MemoryPermit>,
 }
 
-/// The fragment `src`, or `alt` in its place. `uri` and `headers` are those of the visitor's request for the page.
+/// The fragment `src`, or `alt` in its place. `page` is the visitor's request for the page.
 ///
 /// # Errors
 /// [`Error::Esi`] without a fragment; [`Error::Busy`].
 pub async fn fetch_fragment(
     app: &Rc<App>,
-    uri: &Uri,
-    headers: &HeaderMap,
+    page: &RequestHead,
     src: &str,
     alt: Option<&str>,
 ) -> Result<Fragment, Error> {
-    let failed = match fetch_path(app, uri, headers, src).await {
+    let failed = match fetch_path(app, page, src).await {
         // The replacement would need the same room.
         Err(failed) if !matches!(failed, Error::Busy) => failed,
         found => return found,
     };
     let Some(alt) = alt else { return Err(failed) };
     log::warn!("{failed}");
-    fetch_path(app, uri, headers, alt).await
+    fetch_path(app, page, alt).await
 }
 
-async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -> Result<Fragment, Error> {
+async fn fetch_path(app: &Rc<App>, page: &RequestHead, path: &str) -> Result<Fragment, Error> {
     let failed = |cause: &dyn std::fmt::Display| Error::Esi(format!("the include {path}: {cause}"));
-    let uri = with_path(uri, path).ok_or_else(|| failed(&"no path"))?;
-    let (head, body) = fetch_part(app, part_request(uri, headers, &app.config.page.headers)).await.into_parts();
+    let uri = with_path(&page.uri, path).ok_or_else(|| failed(&"no path"))?;
+    let request = part_request(uri, &page.headers, &app.config.page.headers);
+    let visit = Visit::of(app, &request, app.clock.now());
+    let visit = Visit { may_hide_session: page.may_hide_session(), ..visit };
+    let (head, body) = fetch_for(visit, request).await.into_parts();
     if head.status != StatusCode::OK {
         return Err(failed(&format_args!("status {}", head.status.as_u16())));
     }
@@ -204,7 +210,7 @@ async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result
     }
     let (mut parts, body) = response.into_parts();
     let fetch = async |_: &Url, include: &Include| {
-        let fragment = fetch_fragment(&visit.app, &head.uri, &head.headers, &include.src, include.alt.as_deref()).await;
+        let fragment = fetch_fragment(&visit.app, head, &include.src, include.alt.as_deref()).await;
         match fragment {
             Err(error) if include.continue_on_error => {
                 log::warn!("{error}");

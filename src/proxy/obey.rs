@@ -68,6 +68,12 @@ pub(super) async fn obey(
             }
         }
         (directives.user, directives.logout) = (None, None);
+        if token.is_none() && visit.may_hide_session && directives.cart.take().is_some() {
+            // The cookie of a new session would replace that of the visitor's session.
+            log::warn!(
+                "Edge-Cart was not executed: another site sent the request, so it lacks the visitor's session cookie"
+            );
+        }
         if let Some(changes) = &directives.cart {
             let write = Box::pin(write_cart(&app.redis, visit, token.as_ref(), changes, idempotency_key)).await?;
             if let Some(session) = write.session.filter(|_| write.created) {
@@ -94,6 +100,12 @@ pub(super) async fn obey_with_order(
     user: Option<&UserId>,
     request: &HeaderMap,
 ) -> (Option<HeaderValue>, BackgroundTask) {
+    if visit.may_hide_session {
+        log::warn!(
+            "the items of an order stay in the cart: another site sent the request, so it lacks the visitor's session \
+             cookie; report such an order by POST /orders"
+        );
+    }
     let customer = user.or(directives.user.as_ref()).cloned();
     let mut settled = settle(&visit.app.redis, visit, &order, customer.as_ref()).await;
     if settled.is_err() && (directives.user.is_some() || directives.logout.is_some()) {

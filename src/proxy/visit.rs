@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
+use super::csrf::is_cross_site;
 use crate::{
     App,
     metrics::traffic::Metric,
@@ -17,6 +18,7 @@ use crate::{
         ids::{ItemId, RowId},
         token::Token,
     },
+    sessions::cookie,
 };
 
 /// A visitor's request, with the facts that are known without Redis.
@@ -26,6 +28,8 @@ pub struct Visit {
     pub now: Timestamp,
     /// The token of a correctly signed cookie; its session may have ended.
     pub token: Option<Token>,
+    /// The visitor may have a session without the token: see [`RequestHead::may_hide_session`].
+    pub may_hide_session: bool,
     /// The item that the URL names.
     pub item: Option<ItemId>,
     pub network: Option<ClientNetwork>,
@@ -48,6 +52,7 @@ impl Visit {
             app: app.clone(),
             now,
             token: app.keyring.read(request.headers(), now),
+            may_hide_session: may_hide_session(request.method(), request.uri(), request.headers()),
             item: config.page.urls.items.item(path, query),
             network: ClientNetwork::of(request.headers()),
             sends_cart: config.origin.cart_routes.contains(path) || sale.is_some(),
@@ -96,6 +101,13 @@ impl RequestHead {
         Self { method: request.method().clone(), uri: request.uri().clone(), headers: request.headers().clone() }
     }
 
+    /// Returns whether the browser may have kept the session cookie back (`SameSite=Lax`): another site sent this unsafe request,
+    /// which has no session cookie.
+    #[must_use]
+    pub fn may_hide_session(&self) -> bool {
+        may_hide_session(&self.method, &self.uri, &self.headers)
+    }
+
     /// The request without a body.
     #[must_use]
     pub fn into_request(self) -> Request {
@@ -110,4 +122,8 @@ impl RequestHead {
         request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         request
     }
+}
+
+fn may_hide_session(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    !method.is_safe() && !cookie::is_sent(headers) && is_cross_site(uri, headers)
 }

@@ -22,7 +22,7 @@ pub struct VisitorContext {
     pub session: SessionState,
     /// `Edge-User`: the signed-in user.
     pub user: Option<UserId>,
-    /// `Edge-Cart`: the visitor's cart; None on routes that do not send it.
+    /// `Edge-Cart`: the visitor's cart; None on routes that do not send it, and if the session is unknown.
     pub cart: Option<Cart>,
     /// `Edge-Reservation`: the piece of a flash sale that is reserved for the visitor.
     pub reservation: Option<(RowId, Reservation)>,
@@ -37,7 +37,8 @@ pub enum SessionState {
     Guest,
     /// The visitor has no session, or an expired one.
     None,
-    /// Redis did not answer. The visitor may be signed in, so an origin must not end its own login.
+    /// Redis did not answer, or the browser kept the session cookie back. The visitor may be signed in, so an origin must not end its
+    /// own login.
     #[default]
     Unknown,
 }
@@ -74,6 +75,9 @@ impl VisitorContext {
     /// # Errors
     /// [`Error::Redis`].
     pub async fn read(visit: &Visit) -> Result<Self, Error> {
+        if visit.may_hide_session {
+            return Ok(Self::default());
+        }
         let (redis, config) = (&visit.app.redis, &visit.app.config.session);
         // Without a session the cart is empty.
         let anonymous = Self { cart: visit.sends_cart.then(Cart::default), ..None.into() };
@@ -93,7 +97,8 @@ impl VisitorContext {
     /// The facts about a visitor while Redis is down. Without a token, there is no session to read.
     #[must_use]
     pub fn without_redis(visit: &Visit) -> Self {
-        let session = if visit.token.is_some() { SessionState::Unknown } else { SessionState::None };
+        let is_unknown = visit.token.is_some() || visit.may_hide_session;
+        let session = if is_unknown { SessionState::Unknown } else { SessionState::None };
         Self { session, ..Self::default() }
     }
 

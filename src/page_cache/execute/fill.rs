@@ -28,7 +28,7 @@ use crate::{
         html::escaped,
         semaphore::CollectOutcome,
     },
-    proxy::{self, Visit},
+    proxy::{self, RequestHead, Visit},
     sessions::cookie,
 };
 
@@ -168,11 +168,11 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
     let has_fragment = |(_, hole): &(usize, &Hole)| hole.include() == Some(include);
     let holes: Vec<_> = page.holes.iter().enumerate().filter(has_fragment).map(|(index, _)| index).collect();
     let (app, include) = (visit.app.clone(), include.clone());
-    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    let head = RequestHead::of(request);
     Source::Pending(Box::pin(async move {
         let IncludedHole { src, alt, .. } = &include;
         let late = app.clock.sleep(app.config.page.holes_wait);
-        let fragment = Box::pin(proxy::fetch_fragment(&app, &uri, &headers, src, alt.as_deref()));
+        let fragment = Box::pin(proxy::fetch_fragment(&app, &head, src, alt.as_deref()));
         let fragment = match select(fragment, late).await {
             Either::Left((Ok(fragment), _)) => fragment,
             Either::Left((Err(error), _)) => {
@@ -185,7 +185,7 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
             }
         };
         let path = src.split('?').next().unwrap_or_default();
-        if let Some(name) = visitor_content::new_cookie(&app.config.page, path, &headers, &fragment.cookies) {
+        if let Some(name) = visitor_content::new_cookie(&app.config.page, path, &head.headers, &fragment.cookies) {
             log::warn!("holes: the include {src} sets the cookie {name}, which is lost");
         }
         holes.into_iter().map(|index| (index, fragment.body.clone())).collect()

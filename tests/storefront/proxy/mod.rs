@@ -1,6 +1,7 @@
 //! Requests to any storefront: the headers that pass, the headers that do not, and failures of the origin.
 
 mod cart;
+mod foreign;
 mod reservation;
 mod websockets;
 
