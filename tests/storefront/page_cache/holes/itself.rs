@@ -44,14 +44,15 @@ async fn a_page_can_fill_its_own_holes(shop: &Shop) {
 }
 
 async fn a_file_that_is_declared_shared_is_the_same_for_all_visitors(shop: &Shop) {
-    for (path, kind, freshness, is_shared) in [
-        ("/app.css", "text/css; charset=utf-8", "public, max-age=60", true),
-        ("/logo", "image/png", "public, max-age=60", true),
-        ("/own.css", "text/css", "max-age=60", false),
-        ("/api/offers", "application/json", "public, max-age=60", false),
+    for (path, kind, freshness, vary, is_shared) in [
+        ("/app.css", "text/css; charset=utf-8", "public, max-age=60", "accept-encoding", true),
+        ("/logo", "image/png", "public, max-age=60", "accept-encoding", true),
+        ("/theme.css", "text/css", "public, max-age=60", "Cookie", false),
+        ("/own.css", "text/css", "max-age=60", "accept-encoding", false),
+        ("/api/offers", "application/json", "public, max-age=60", "accept-encoding", false),
     ] {
-        shop.origin
-            .answer_with(move |_| Reply::status(200).header("content-type", kind).header("cache-control", freshness));
+        let reply = Reply::status(200).header("content-type", kind).header("cache-control", freshness);
+        shop.origin.answer(reply.header("vary", vary));
         shop.visit(path).await;
         shop.settled().await;
         let answer = shop.get(path).header("cookie", "sid=ada").send().await.unwrap();
