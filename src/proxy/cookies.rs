@@ -40,6 +40,27 @@ pub fn set_cookie_pair(line: &HeaderValue) -> Option<(String, String)> {
     Some((name.trim().to_owned(), value.trim().to_owned()))
 }
 
+/// The `Set-Cookie` line of the response for `path`, for the response to another request. Without a valid `Path`, it gets the path
+/// that the browser would give to the cookie (RFC 6265 §5.1.4, §5.2.4).
+#[must_use]
+pub fn at_path(line: &HeaderValue, path: &str) -> HeaderValue {
+    let text = String::from_utf8_lossy(line.as_bytes());
+    let paths = text.split(';').skip(1).filter_map(|attribute| {
+        let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
+        name.trim().eq_ignore_ascii_case("path").then(|| value.trim().starts_with('/'))
+    });
+    // The last one counts.
+    if paths.last() == Some(true) {
+        return line.clone();
+    }
+    // No attribute can have a semicolon.
+    let expressible = path.split(';').next().unwrap_or_default();
+    let directory =
+        expressible.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty());
+    let with_path = [line.as_bytes(), b"; Path=", directory.unwrap_or("/").as_bytes()].concat();
+    HeaderValue::try_from(with_path).unwrap_or_else(|_| line.clone())
+}
+
 /// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the
 /// attributes, only those that delete a cookie count.
 pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
@@ -95,6 +116,30 @@ mod tests {
         }
         let others = HeaderValue::from_static("csrftoken2=1; xcsrftoken=2; foo[bar]=3");
         assert_eq!(without(&others, "csrftoken").unwrap(), others);
+    }
+
+    #[test]
+    fn a_cookie_without_a_path_gets_that_of_its_request() {
+        for (line, path, added) in [
+            ("a=1", "/products/mug", "/products"),
+            ("a=1; HttpOnly", "/products/", "/products"),
+            ("a=1", "/a/b/c", "/a/b"),
+            ("a=1", "/", "/"),
+            ("a=1", "/mug", "/"),
+            ("a=1", "*", "/"),
+            ("a=1; Path=", "/products/mug", "/products"),
+            ("a=1; Path", "/products/mug", "/products"),
+            ("a=1; path=products", "/products/mug", "/products"),
+            ("a=1; Path=/; Path=x", "/products/mug", "/products"),
+            ("a=1", "/products;x=1/mug", "/"),
+            ("path=/", "/products/mug", "/products"),
+            ("a=1; Path=/", "/products/mug", ""),
+            ("a=1;PATH = /b ;Secure", "/products/mug", ""),
+            ("a=1; Path=x; Path=/b", "/products/mug", ""),
+        ] {
+            let expected = if added.is_empty() { line.to_owned() } else { format!("{line}; Path={added}") };
+            assert_eq!(at_path(&HeaderValue::from_static(line), path), expected, "{line} of {path}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use url::Url;
 
 use super::{
+    cookies::at_path,
     directives::OriginDirectives,
     esi::{self, Include, Processed, Template},
     failure::failure,
@@ -86,7 +87,7 @@ async fn fetch_for(visit: Visit, request: Request) -> Response {
 /// A fragment for one visitor.
 pub struct Fragment {
     pub body: Bytes,
-    /// The lines of `Set-Cookie`.
+    /// The lines of `Set-Cookie`, each with a `Path`.
     pub cookies: Vec<HeaderValue>,
     /// None without a body.
     _permit: Option<MemoryPermit>,
@@ -126,7 +127,8 @@ async fn fetch_path(app: &Rc<App>, page: &RequestHead, path: &str) -> Result<Fra
         Error::Busy => Error::Busy,
         error => failed(&error),
     })?;
-    let cookies = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
+    let path = path.split('?').next().unwrap_or_default();
+    let cookies = head.headers.get_all(header::SET_COOKIE).iter().map(|line| at_path(line, path)).collect();
     Ok(Fragment { body, cookies, _permit: Some(permit) })
 }
 

@@ -28,7 +28,7 @@ pub mod origin;
 pub mod visit;
 pub mod visitor;
 
-pub use cookies::{apply_set_cookie, cookie_name, is_deletion, set_cookie_pair};
+pub use cookies::{apply_set_cookie, at_path, cookie_name, is_deletion, set_cookie_pair};
 pub use csrf::{is_from_own_page, is_same_origin, protect};
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;

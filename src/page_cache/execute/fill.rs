@@ -283,7 +283,8 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OriginPage, NotFilled>
         Ok(CollectOutcome::NoPermit(_)) => return Err(NotFilled::Busy),
         _ => return Err(NotFilled::Body),
     };
-    let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
+    let lines = head.headers.get_all(header::SET_COOKIE).iter();
+    let cookies: Vec<_> = lines.map(|line| proxy::at_path(line, &path)).collect();
     let content = visitor_content::read(&*app.html, &page.holes, &body).await?;
     Ok(OriginPage {
         new_cookie: visitor_content::new_cookie(page, &path, &sent, &cookies),

@@ -1,6 +1,7 @@
 //! Holes: a shared page with one visitor's own parts, in front of an origin that does not know edgefront.
 
 mod address;
+mod cookie_paths;
 mod facts;
 mod itself;
 mod late;
