@@ -218,11 +218,13 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
     Ok(FoundHoles { holes, edits })
 }
 
-/// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the
-/// element.
-fn joined(elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
+/// Joins the holes of the rules with those of included fragments. An element within a fragment arrives with the fragment. A fragment
+/// that overlaps another element arrives with the element.
+fn joined(mut elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
     let overlaps = |one: &Hole, other: &Hole| one.range.start < other.range.end && one.range.end > other.range.start;
-    included.retain(|include| !elements.iter().any(|element| overlaps(include, element)));
+    let contains = |one: &Hole, other: &Hole| one.range.start <= other.range.start && other.range.end <= one.range.end;
+    included.retain(|include| elements.iter().all(|element| !overlaps(include, element) || contains(include, element)));
+    elements.retain(|element| !included.iter().any(|include| overlaps(include, element)));
     included.extend(elements);
     sort::sort_by(&mut included, |one, other| {
         (one.range.start, one.range.end).cmp(&(other.range.start, other.range.end))
@@ -378,6 +380,14 @@ mod tests {
         let holes = joined(elements.to_vec(), included.to_vec());
         assert_eq!(holes.iter().map(|hole| hole.range.clone()).collect::<Vec<_>>(), expected);
         assert!(are_in_order(&holes, 9));
+        // An element within a fragment, its whole content, an empty one, and one that also overlaps the next element.
+        let elements = [1..2, 2..3, 5..7, 9..9, 11..12, 13..16].map(|range| hole(range, &HoleContent::User));
+        let included = [0..4, 5..7, 8..10, 10..14].map(|range| hole(range, &include));
+        let holes = joined(elements.to_vec(), included.to_vec());
+        assert_eq!(
+            holes.iter().map(|hole| (hole.range.clone(), hole.include().is_some())).collect::<Vec<_>>(),
+            [(0..4, true), (5..7, true), (8..10, true), (11..12, false), (13..16, false)]
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ scenarios! {
         ("HOLES_WAIT_MS", "20000"),
     ];
     an_element_and_a_fragment_fill_the_same_page,
+    an_element_within_a_fragment_arrives_with_the_fragment,
     a_fragment_at_a_personal_path_is_not_stored,
 }
 
@@ -25,6 +26,20 @@ async fn an_element_and_a_fragment_fill_the_same_page(shop: &Shop) {
     let answer = visit(shop, "sid=ada").await;
     assert!(is_hit(&answer) && header(&answer, "etag").is_empty());
     assert_eq!(answer.text().await.unwrap(), "<b>ada</b><div id=mini>basket of ada</div>rest");
+}
+
+async fn an_element_within_a_fragment_arrives_with_the_fragment(shop: &Shop) {
+    open(shop, |asked| match asked.path.as_str() {
+        "/basket" => Reply::html(format!("<div id=mini>basket of {}</div>", name(asked))),
+        "/user" => Reply::html(format!("<b>{0}</b><div id=mini>basket of {0}</div>", name(asked))),
+        _ => template("<esi:include src='/user'/>rest"),
+    })
+    .await;
+    for name in ["guest", "ada"] {
+        let answer = visit(shop, &if name == "guest" { String::new() } else { format!("sid={name}") }).await;
+        assert!(is_hit(&answer));
+        assert_eq!(answer.text().await.unwrap(), format!("<b>{name}</b><div id=mini>basket of {name}</div>rest"));
+    }
 }
 
 async fn a_fragment_at_a_personal_path_is_not_stored(shop: &Shop) {
