@@ -21,10 +21,6 @@ use crate::{
     },
 };
 
-/// The `Cache-Control` of a page with holes: no cache may reuse it for another visitor, or without a validation. If the origin
-/// says `no-store`, the page has `private, no-store`.
-pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cache");
-
 /// The `ETag` of a page with these holes, from that of the page without them. A new rule for tokens changes it, too.
 pub fn etag(page: &HeaderValue, holes: &[Hole]) -> Option<HeaderValue> {
     let opened = page.as_bytes().strip_suffix(b"\"")?;

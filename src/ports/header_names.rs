@@ -1,10 +1,35 @@
 //! Classes of request headers, by their names, and headers from text.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Headers besides `Cache-Control` that may let a cache in front of edgefront store a response (RFC 9111 §5.3, RFC 9213 §3).
 pub const OTHER_CACHE_HEADERS: [&str; 4] =
     ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
+
+/// Lets only the visitor's browser keep a response, and makes the browser validate it each time. If the origin says `no-store`, the browser keeps
+/// nothing, either.
+pub fn make_private(headers: &mut HeaderMap) {
+    let is_kept = !has_directive(headers, "no-store");
+    replace_control(headers, if is_kept { "private, no-cache" } else { NO_STORE });
+}
+
+/// Lets nobody keep a response, because it has a cookie of one visitor.
+pub fn make_unstorable(headers: &mut HeaderMap) {
+    replace_control(headers, NO_STORE);
+}
+
+const NO_STORE: &str = "private, no-store";
+
+fn replace_control(headers: &mut HeaderMap, control: &'static str) {
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(control));
+    remove_all(headers, &OTHER_CACHE_HEADERS);
+}
+
+/// Returns whether `Cache-Control` contains the name, even within another word: the most restrictive reading.
+fn has_directive(headers: &HeaderMap, name: &str) -> bool {
+    let mut lines = headers.get_all(header::CACHE_CONTROL).iter();
+    lines.any(|line| String::from_utf8_lossy(line.as_bytes()).to_ascii_lowercase().contains(name))
+}
 
 /// Digests of a body (RFC 9530). They do not hold for a body that edgefront edits.
 pub const DIGESTS: [&str; 4] = ["content-digest", "content-md5", "digest", "repr-digest"];

@@ -17,7 +17,7 @@ use crate::{
         answer::Answer,
         error::Error,
         fetch::{Request, Response},
-        header_names::{OTHER_CACHE_HEADERS, remove_all},
+        header_names::{make_private, make_unstorable},
     },
     schema::ids::UserId,
 };
@@ -75,8 +75,7 @@ pub async fn finish(
     let headers = response.headers_mut();
     if is_expanded {
         // The origin's directives are those of the page without the visitor's fragments.
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-        remove_all(headers, &OTHER_CACHE_HEADERS);
+        make_private(headers);
     }
     // Default if the origin sets no `Cache-Control`. The response may be personal, so no cache between edgefront and
     // the browser may keep it.
@@ -111,8 +110,7 @@ pub async fn finish(
     if let Some(cookie) = cookie {
         let headers = response.headers_mut();
         headers.append(header::SET_COOKIE, cookie);
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-        remove_all(headers, &OTHER_CACHE_HEADERS);
+        make_unstorable(headers);
     }
     if failed.is_some() {
         return Answer { response, background };

@@ -3,12 +3,15 @@
 
 use std::rc::Rc;
 
-use http::{HeaderValue, header};
+use http::HeaderValue;
 use upstash_rest::SyncScope;
 
 use crate::{
     App,
-    ports::fetch::{Request, Response},
+    ports::{
+        fetch::{Request, Response},
+        header_names::make_unstorable,
+    },
     proxy::visit::EdgeAsk,
     sessions::{SyncCause, SyncCookies},
 };
@@ -77,6 +80,6 @@ impl VisitorSync {
         if let Err(error) = outcome {
             return log::warn!("read regions: {error}");
         }
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+        make_unstorable(headers);
     }
 }

@@ -4,14 +4,14 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     holes::{self, Hole, is_file, is_html},
-    policy::{CacheControl, StoredState, VaryFields},
+    policy::{StoredState, VaryFields},
     visitor_cookies::VisitorCookies,
 };
 use crate::{
     config::rules::CookieKind,
     ports::{
         fetch::Fetch,
-        header_names::{DIGESTS, OTHER_CACHE_HEADERS, remove_all},
+        header_names::{DIGESTS, make_private, remove_all},
         held::Content,
         time::Timestamp,
     },
@@ -92,11 +92,7 @@ impl StoredPage {
         let default = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
         if !self.holes.is_empty() {
-            let is_storable = !CacheControl::of(&headers).has("no-store");
-            let control =
-                if is_storable { holes::CACHE_CONTROL } else { HeaderValue::from_static("private, no-store") };
-            headers.insert(header::CACHE_CONTROL, control);
-            remove_all(&mut headers, &OTHER_CACHE_HEADERS);
+            make_private(&mut headers);
             remove_all(&mut headers, &DIGESTS);
             headers.remove(header::LAST_MODIFIED);
             if let Some(etag) = headers.remove(header::ETAG).and_then(|etag| holes::etag(&etag, &self.holes)) {

@@ -12,8 +12,9 @@ use proptest::{
 use serde_json::json;
 
 use super::{
-    IMPATIENT, LONG,
+    CART, IMPATIENT, LONG,
     browser::{Answer, Browser, put},
+    header_of,
 };
 use crate::{
     routes::api::with_json,
@@ -260,5 +261,24 @@ async fn no_interleaving_shows_an_earlier_state() {
             assert_eq!(visitor.quantity(shop).await, last, "round {round}: {plan:?}");
         }
         assert!(visitor.sync_names().len() <= 1, "{visitor:?}");
+    }
+}
+
+/// The response has a cookie of one visitor, so no CDN may store it (RFC 9213 §2.2).
+#[tokio::test]
+async fn no_cache_header_stays_beside_the_cookie() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, _] = &regions.far;
+    let mut visitor = Browser::default();
+    visitor.log_in(far, "ada").await;
+    let reply = Reply::html("added").header("edge-cart", CART).header("cdn-cache-control", "public, max-age=60");
+    far.origin.answer(reply.header("expires", "Sat, 21 Nov 2036 15:00:00 GMT"));
+    let session = visitor.cookies["__Host-session"].clone();
+    let request = far.request(Method::POST, "/cart").header("cookie", format!("__Host-session={session}"));
+    let answer = request.send().await.unwrap();
+    assert!(header_of(&answer, "set-cookie").starts_with("__Host-session-sync-"), "{:?}", answer.headers());
+    assert_eq!(header_of(&answer, "cache-control"), "private, no-store");
+    for name in ["cdn-cache-control", "expires"] {
+        assert_eq!(header_of(&answer, name), "", "{name}");
     }
 }
