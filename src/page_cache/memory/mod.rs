@@ -288,7 +288,7 @@ impl PageMemory {
     /// Drops the copies of a page after Redis has learned of the unsafe request at `since`, and drops the note of this
     /// request. The note of a later request stays.
     pub fn end_change(&self, hash: &str, since: Timestamp, now: Timestamp) {
-        if self.unstorable.get(hash, now) == Some((Reason::Invalidated, since)) {
+        if self.is_invalidated(hash, now) && self.unstorable.since(hash, now) == Some(since) {
             self.unstorable.remove(hash);
         }
         self.forget(hash, now);
@@ -352,6 +352,8 @@ mod tests {
         memory.end_change("a", START, later);
         memory.keep("a", page.clone(), memory.epoch(later));
         assert!(!has_copy());
+        // A confirmation, before Redis knows of the second one.
+        assert!(memory.must_confirm_unstorable("a", later + Duration::from_secs(5)));
         memory.end_change("a", later, later);
         memory.keep("a", page, memory.epoch(START));
         assert!(has_copy());

@@ -1,5 +1,8 @@
 //! Unsafe requests void the pages that they change.
 
+use std::time::Duration;
+
+use edgefront_gateway::Fault;
 use http::Method;
 
 use super::{ask, fresh, status};
@@ -125,4 +128,36 @@ async fn a_render_from_before_a_write_is_not_stored(shop: &Shop) {
     shop.settled().await;
     // The assertion holds for either order of the two responses.
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+/// Each visit confirms the notes of the isolate.
+mod without_memory {
+    use super::*;
+
+    scenarios! {
+        &[("PAGE_MEMORY", "0")];
+        a_write_takes_effect_although_redis_does_not_know_of_it_yet,
+    }
+
+    async fn a_write_takes_effect_although_redis_does_not_know_of_it_yet(shop: &Shop) {
+        shop.origin.answer(fresh("old", "max-age=60"));
+        ask(shop, "/page", &[]).await;
+        shop.settled().await;
+        assert!(is_stored(shop, "/page").await);
+        shop.store.gateway.set_fault(Some(Fault::Refuse));
+        shop.origin.answer(Reply::status(204));
+        shop.request(Method::POST, "/page").body("x").send().await.unwrap();
+        shop.origin.answer(fresh("new", "max-age=60"));
+        shop.logged("pages were not voided, trying again").await;
+        shop.store.gateway.set_fault(None);
+        for _ in 0..20 {
+            assert_eq!(shop.visit("/page").await.text().await.unwrap(), "new");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // The second try ends the note.
+        shop.settled().await;
+        ask(shop, "/page", &[]).await;
+        shop.settled().await;
+        assert!(is_stored(shop, "/page").await);
+    }
 }
