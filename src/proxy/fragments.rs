@@ -69,7 +69,9 @@ pub async fn fetch_part(app: &Rc<App>, request: Request) -> Response {
 
 async fn fetch_for(visit: Visit, request: Request) -> Response {
     let visit = Visit { is_part: true, ..visit };
-    let visitor = match VisitorContext::read(&visit).await {
+    let is_silent = visit.token.is_some() && visit.app.circuit.is_open();
+    let read = if is_silent { Ok(VisitorContext::without_redis(&visit)) } else { VisitorContext::read(&visit).await };
+    let visitor = match read {
         Ok(visitor) => visitor,
         Err(error) => {
             log::warn!("a part of a page: {error}");

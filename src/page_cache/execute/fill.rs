@@ -85,6 +85,9 @@ fn facts(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
     if let Some(kept) = kept.filter(|_| !cookie::has_changed(request.headers())) {
         return Source::Ready(of_facts(&page.holes, &kept));
     }
+    if app.circuit.is_open() {
+        return Source::Ready(Contents::new());
+    }
     let holes = page.holes.clone();
     Source::Pending(Box::pin(async move {
         match carts::read(&app.redis, &token, now, &app.config.session).await {

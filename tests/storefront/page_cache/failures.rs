@@ -133,3 +133,46 @@ async fn a_write_voids_its_page_even_if_redis_refuses_once(shop: &Shop) {
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
+
+/// A page with parts of each visitor.
+mod with_parts {
+    use super::*;
+
+    scenarios! {
+        &[
+            ("REDIS_TIMEOUT_MS", "2000"),
+            ("PAGE_MEMORY", "3600"),
+            ("HOLES", "/products/* .user <- user"),
+            ("COOKIES_HOLES", "sid"),
+            ("HOLES_WAIT_MS", "20000"),
+        ];
+        after_three_timeouts_no_part_of_a_page_waits_for_redis,
+    }
+
+    async fn after_three_timeouts_no_part_of_a_page_waits_for_redis(shop: &Shop) {
+        make_popular(shop, "mug").await;
+        shop.origin.answer_with(|asked| match asked.path.as_str() {
+            "/fragment" => Reply::html(asked.header("edge-session").to_owned()),
+            _ => Reply::html("<p class=user>nobody</p><esi:include src='/fragment'/>")
+                .header("surrogate-control", r#"content="ESI/1.0""#),
+        });
+        shop.visit("/products/mug").await;
+        let cookie = log_in(shop, "ada").await.cookie.unwrap();
+        shop.settled().await;
+        shop.store.gateway.set_fault(Some(Fault::Slow(Duration::from_mins(1))));
+        for _ in 0..3 {
+            shop.request(Method::POST, "/account").header("cookie", &cookie).send().await.unwrap();
+        }
+        // The log names each part that Redis has kept waiting.
+        let waits = || {
+            let is_wait = |line: &&String| line.contains("a part of a page: ") || line.contains("holes: ");
+            shop.logs().iter().filter(is_wait).count()
+        };
+        let before = waits();
+        for (method, path) in [(Method::GET, "/products/mug"), (Method::POST, "/account")] {
+            let page = shop.request(method, path).header("cookie", &cookie).send().await.unwrap().text().await.unwrap();
+            assert_eq!(page, "<p class=user>nobody</p>unknown", "{path}");
+            assert_eq!(waits(), before, "{path}");
+        }
+    }
+}
