@@ -42,10 +42,10 @@ pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, o
     if let Ok((response, directives)) = &fetched
         && directives.has_esi
         && head.method == Method::GET
-        && is_compressed(response.headers())
+        && (is_compressed(response.headers()) || response.status() == StatusCode::PARTIAL_CONTENT)
     {
-        // A compressed page cannot be scanned for fragments.
-        fetched = Box::pin(fetch_personal(&visit.app, head.uncompressed(), &visitor, visit.now)).await;
+        // Neither a compressed page nor a range of a page can be scanned for fragments.
+        fetched = Box::pin(fetch_personal(&visit.app, head.for_scan(), &visitor, visit.now)).await;
     }
     match fetched {
         Ok((response, directives)) => {

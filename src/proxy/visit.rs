@@ -10,6 +10,7 @@ use crate::{
     metrics::traffic::Metric,
     ports::{
         fetch::{Body, Request},
+        header_names::remove_all,
         network::ClientNetwork,
         time::Timestamp,
     },
@@ -116,10 +117,12 @@ impl RequestHead {
         request
     }
 
-    /// The request without a body, for a response that is not compressed.
-    pub(super) fn uncompressed(&self) -> Request {
+    /// The request without a body, for a whole response that is not compressed.
+    pub(super) fn for_scan(&self) -> Request {
         let mut request = self.clone().into_request();
-        request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let headers = request.headers_mut();
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        remove_all(headers, &["range", "if-range"]);
         request
     }
 }

@@ -22,6 +22,7 @@ scenarios! {
     everything_before_a_fragment_is_sent_at_once,
     a_personal_request_asks_for_no_esi_but_gets_it_expanded,
     a_compressed_page_is_requested_again,
+    a_range_of_a_page_is_requested_again_as_a_whole,
     a_page_that_the_origin_did_not_declare_stays_text,
     a_failed_fragment_is_replaced_or_refuses_the_page,
     a_fragment_that_fails_for_one_visitor_leaves_the_shared_content,
@@ -188,6 +189,18 @@ async fn a_compressed_page_is_requested_again(shop: &Shop) {
         // A page without ESI must not be stored in place of one with ESI.
         assert_eq!(asked.header("surrogate-capability").is_empty(), asked.header("edge-shared").is_empty());
     }
+}
+
+async fn a_range_of_a_page_is_requested_again_as_a_whole(shop: &Shop) {
+    shop.origin.answer_with(|asked| match (asked.path.as_str(), asked.header("range")) {
+        ("/fragment", _) => Reply::html(name(asked).to_owned()),
+        (_, "") if asked.header("if-range").is_empty() => template("1<esi:include src='/fragment'/>2"),
+        _ => template("1<esi").with_status(206).header("content-range", "bytes 0-4/31"),
+    });
+    let request = shop.get("/products/mug").header("cookie", "staff=1; sid=ada").header("range", "bytes=0-4");
+    let answer = request.header("if-range", "\"template\"").send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), header(&answer, "content-range").as_str()), (200, ""));
+    assert_eq!(answer.text().await.unwrap(), "1ada2");
 }
 
 async fn a_page_that_the_origin_did_not_declare_stays_text(shop: &Shop) {
