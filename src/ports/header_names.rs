@@ -6,14 +6,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 pub const OTHER_CACHE_HEADERS: [&str; 4] =
     ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
 
-/// Lets only the visitor's browser keep a response, and makes the browser validate it each time. If the origin says `no-store`, the browser keeps
-/// nothing, either.
+/// Lets only the visitor's browser keep a response, and makes the browser validate it each time. If the origin says `no-store`, the
+/// browser keeps nothing, either. The origin's `no-transform` stays.
 pub fn make_private(headers: &mut HeaderMap) {
     let is_kept = !has_directive(headers, "no-store");
     replace_control(headers, if is_kept { "private, no-cache" } else { NO_STORE });
 }
 
-/// Lets nobody keep a response, because it has a cookie of one visitor.
+/// Lets nobody keep a response, because it has a cookie of one visitor. The origin's `no-transform` stays.
 pub fn make_unstorable(headers: &mut HeaderMap) {
     replace_control(headers, NO_STORE);
 }
@@ -21,7 +21,9 @@ pub fn make_unstorable(headers: &mut HeaderMap) {
 const NO_STORE: &str = "private, no-store";
 
 fn replace_control(headers: &mut HeaderMap, control: &'static str) {
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(control));
+    let kept = if has_directive(headers, "no-transform") { ", no-transform" } else { "" };
+    headers.remove(header::CACHE_CONTROL);
+    append_text(headers, header::CACHE_CONTROL, [control, kept].concat());
     remove_all(headers, &OTHER_CACHE_HEADERS);
 }
 

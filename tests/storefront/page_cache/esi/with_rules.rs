@@ -1,5 +1,7 @@
 //! ESI in a page that also has holes by rules (`HOLES`).
 
+use http::Method;
+
 use super::{header, is_hit, name, open, template, visit};
 use crate::support::{Reply, Shop, scenarios};
 
@@ -13,6 +15,7 @@ scenarios! {
     an_element_and_a_fragment_fill_the_same_page,
     an_element_within_a_fragment_arrives_with_the_fragment,
     a_fragment_at_a_personal_path_is_not_stored,
+    no_transform_reaches_the_browser,
 }
 
 async fn an_element_and_a_fragment_fill_the_same_page(shop: &Shop) {
@@ -56,4 +59,28 @@ async fn a_fragment_at_a_personal_path_is_not_stored(shop: &Shop) {
     assert!(
         shop.origin.asked().iter().all(|asked| asked.path != "/account/user" || asked.header("edge-shared").is_empty())
     );
+}
+
+// RFC 9111 §5.2.2.6: for caches between edgefront and the browser.
+async fn no_transform_reaches_the_browser(shop: &Shop) {
+    let page = |control: &'static str| {
+        template("<esi:include src='/user'/>rest").header("cache-control", control).header("edge-tags", "a")
+    };
+    open(shop, move |asked| match asked.path.as_str() {
+        "/user" => Reply::html(name(asked).to_owned()),
+        "/login" => page("No-Transform").header("edge-login", "ada"),
+        "/secret" => page("no-store, no-transform"),
+        _ => page("max-age=60, no-transform"),
+    })
+    .await;
+    for (method, path, cookie, expected) in [
+        (Method::GET, "/products/mug", "", "private, no-cache, no-transform"),
+        (Method::GET, "/products/mug", "sid=ada", "private, no-cache, no-transform"),
+        (Method::POST, "/account/orders", "", "private, no-cache, no-transform"),
+        (Method::POST, "/secret", "", "private, no-store, no-transform"),
+        (Method::POST, "/login", "", "private, no-store, no-transform"),
+    ] {
+        let answer = shop.request(method, path).header("cookie", cookie).send().await.unwrap();
+        assert_eq!(header(&answer, "cache-control"), expected, "{path} {cookie}");
+    }
 }
