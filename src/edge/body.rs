@@ -60,6 +60,19 @@ fn in_chunks(message: &Message, left: Option<u64>) -> Body {
     message.body().map_or(Body::Empty, |stream| Body::Stream(Box::new(PlatformStream::Long { stream, left })))
 }
 
+/// The body of a request with these headers, as the platform takes it. If edgefront has begun to read a short body, the body keeps its
+/// length: some origins refuse a chunked request.
+pub fn write_request(body: Body, headers: &HeaderMap) -> JsValue {
+    let length = length(headers).and_then(|length| u32::try_from(length).ok());
+    let Body::Stream(mut stream) = body else { return write(body) };
+    let is_begun = matches!(stream.as_any().downcast_ref(), None | Some(PlatformStream::Piece(_)));
+    let stream = write_stream(stream);
+    match length.filter(|_| is_begun) {
+        Some(length) => glue::of_length(&stream, length),
+        None => stream,
+    }
+}
+
 /// A body as the platform takes it: null, bytes, or a stream.
 pub fn write(body: Body) -> JsValue {
     match body {

@@ -71,7 +71,7 @@ async fn sent(binding: Option<&JsValue>, request: Request, deadline: Duration) -
     let (head, body) = request.into_parts();
     // The platform refuses a GET with a body. Such a body has no meaning (RFC 9110 §9.3.1).
     let is_read = matches!(head.method, Method::GET | Method::HEAD);
-    let body = if is_read { JsValue::UNDEFINED } else { body::write(body) };
+    let body = if is_read { JsValue::UNDEFINED } else { body::write_request(body, &head.headers) };
     let headers = headers::write(&without_the_platforms(head.headers));
     let (address, method, millis) = (head.uri.to_string(), head.method.as_str(), millis(deadline));
     let answer = match binding {

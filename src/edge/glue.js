@@ -174,6 +174,14 @@ export function passOn(reader, stream, first) {
 	return readable;
 }
 
+/** Returns a stream of the `length` bytes of `stream`. The platform sends it with its length, not chunked. */
+export function ofLength(stream, length) {
+	const { readable, writable } = new FixedLengthStream(length);
+	// Fails if the visitor leaves or the origin breaks off. Then the other end of the stream fails, too.
+	stream.pipeTo(writable).catch(() => {});
+	return readable;
+}
+
 /** Resolves after the events that have arrived before have run. */
 export function turn() {
 	const over = new Promise((resolve) => setTimeout(resolve, 0));

@@ -57,6 +57,10 @@ extern "C" {
     #[wasm_bindgen(js_name = passOn)]
     pub fn pass_on(reader: &Reader, stream: &web_sys::ReadableStream, first: &[u8]) -> JsValue;
 
+    /// Returns a stream of the `length` bytes of `stream`, which the platform sends with its length.
+    #[wasm_bindgen(js_name = ofLength)]
+    pub fn of_length(stream: &JsValue, length: u32) -> JsValue;
+
     #[wasm_bindgen(js_name = listenExchanges)]
     pub fn listen_exchanges(call: JsValue);
     /// Delivers the response to the callback of [`listen_exchanges`].

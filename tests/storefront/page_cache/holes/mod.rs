@@ -5,6 +5,7 @@ mod cookie_paths;
 mod facts;
 mod itself;
 mod late;
+mod slow_forms;
 mod token;
 
 use std::{
