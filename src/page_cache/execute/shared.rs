@@ -27,7 +27,7 @@ use crate::{
         stored_page::StoredPage,
     },
     ports::{answer::Answer, error::Error, fetch::Response, time::Timestamp},
-    proxy::{self, OriginDirectives, RequestHead, failure, fragments},
+    proxy::{self, OriginDirectives, RequestHead, failure},
     sessions::Session,
 };
 
@@ -166,8 +166,8 @@ impl SharedRender {
             || response.status() == StatusCode::NOT_MODIFIED
             // Players of videos give up after a whole 200.
             || page_request.request.headers().contains_key(header::RANGE)
-            // A compressed page cannot be scanned for fragments.
-            || directives.has_esi && fragments::is_compressed(headers)
+            // The visitor's own request does not announce ESI, so the origin fills the page.
+            || directives.has_esi
     }
 
     fn serve(&self, page: &StoredPage, not_modified: bool) -> Answer {

@@ -10,6 +10,7 @@ scenarios! {
     &[("COOKIES_PERSONAL", "staff"), ("HOLES_WAIT_MS", "20000")];
     unsupported_esi_is_refused_with_its_reason,
     the_origin_fills_a_page_whose_esi_is_refused,
+    the_origin_fills_a_page_that_is_not_stored,
 }
 
 async fn unsupported_esi_is_refused_with_its_reason(shop: &Shop) {
@@ -59,4 +60,18 @@ async fn the_origin_fills_a_page_whose_esi_is_refused(shop: &Shop) {
         assert_eq!(answer.text().await.unwrap(), page_of(name));
         assert_eq!(shop.origin.count(), before + 1, "a note says that the page cannot be stored");
     }
+}
+
+async fn the_origin_fills_a_page_that_is_not_stored(shop: &Shop) {
+    shop.origin.answer_with(|asked| match (asked.path.as_str(), asked.header("surrogate-capability")) {
+        ("/gone", _) => Reply::status(404),
+        (_, "") => Reply::html(page_of(name(asked))).header("cache-control", "private"),
+        _ => template("<esi:include src='/gone'/>").header("cache-control", "private"),
+    });
+    let answer = visit(shop, "").await;
+    assert_eq!(
+        (answer.status().as_u16(), cache_status(&answer).as_str()),
+        (200, "edgefront; fwd=uri-miss; detail=private")
+    );
+    assert_eq!(answer.text().await.unwrap(), page_of("guest"));
 }
