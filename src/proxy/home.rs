@@ -157,18 +157,21 @@ pub async fn collect(app: &App, response: Response) -> Option<http::Response<Byt
     }
 }
 
-/// Sends a request. A refusal of the key counts as unreachable, because it is no answer for a visitor. So does an error of
-/// the platform in place of the home tier. Such an error has neither `Cache-Control` nor `Cache-Status`; each failure of
-/// edgefront has one of the two headers.
+/// Sends a request. A refusal of the key counts as unreachable, because it is no answer for a visitor. So does the response of
+/// another sender in place of the home tier, such as an error of the platform. Such a response has neither `Cache-Control` nor
+/// `Cache-Status`. Each response of edgefront has one of the two headers, except those to a batch and to a WebSocket.
 async fn exchange(home: &dyn Home, request: Request, deadline: Duration) -> Result<Response, FetchError> {
+    let is_batch = request.uri().path() == PATH;
     let response = home.send(request, deadline).await?;
+    let status = response.status();
     let headers = response.headers();
     let is_refused = headers.contains_key(KEY);
     if is_refused {
         log::error!("the home tier refuses the edge tier's key: both tiers need the same SESSION_KEYS");
     }
     let is_own = headers.contains_key(header::CACHE_CONTROL) || headers.contains_key("cache-status");
-    if is_refused || response.status().is_server_error() && !is_own {
+    let may_lack_both = is_batch && !status.is_server_error() || status == StatusCode::SWITCHING_PROTOCOLS;
+    if is_refused || !is_own && !may_lack_both {
         return Err(FetchError::Unreachable);
     }
     Ok(response)

@@ -40,10 +40,11 @@ const running = new Map();
 // - `POST /test/database` sets a fault of D1, which `/test/sql` does not meet: `refused` executes nothing, `silent` never
 //   answers, `reply-lost` executes statements that write and then fails. An empty text ends a fault, also below.
 // - `POST /test/clock` sets the Worker's clock to the real time plus a number of milliseconds.
-// - `POST /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 like the platform, `silent` never
-//   answers, `stranger` gets requests without the key, `default` answers with the entry point for visitors, `elsewhere`
-//   answers a POST with 204 as if another isolate had executed it, `elsewhere-later` waits for the fault `elsewhere` with it, and `newer` sends headers of an unknown version. In
-//   the middle of a page that is handed over, `halts` stops and `ends` closes the body. `breaks` breaks every body off.
+// - `POST /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 like the platform, `portal` answers
+//   like another Worker, `silent` never answers, `stranger` gets requests without the key, `default` answers with the
+//   entry point for visitors, `elsewhere` answers a POST with 204 as if another isolate had executed it,
+//   `elsewhere-later` waits for the fault `elsewhere` with it, and `newer` sends headers of an unknown version. In the
+//   middle of a page that is handed over, `halts` stops and `ends` closes the body. `breaks` breaks every body off.
 // - `GET /test/hops`: the requests that reached the home tier's entry point since the last call.
 // - `POST /test/cache` sets a fault of the location cache: `lost` deletes each requested entry, `broken` fails.
 // - `GET /test/cache/{name}` reads an entry.
@@ -134,9 +135,11 @@ const observer = `
 			const isBatch = hops.at(-1).endsWith("/_edge/tier");
 			if (homeFault.startsWith("elsewhere") && request.method === "POST" && !isBatch) {
 				while (homeFault !== "elsewhere") await new Promise((resolve) => setTimeout(resolve, 10));
-				return new Response(null, { status: 204, headers: { "edge-tier-changed": Date.now() + " 1" } });
+				const headers = { "cache-status": "edgefront; fwd=method", "edge-tier-changed": Date.now() + " 1" };
+				return new Response(null, { status: 204, headers });
 			}
 			if (homeFault === "ill") return new Response("error code: 1104", { status: 500 });
+			if (homeFault === "portal") return new Response("<h1>portal</h1>", { headers: { "content-type": "text/html" } });
 			if (homeFault === "down") throw new Error("the home tier is down");
 			if (homeFault === "stranger") {
 				request = new Request(request);

@@ -44,7 +44,8 @@ impl<const N: usize> Tiers<N> {
     }
 
     /// Sets a fault of the home tier, or none:
-    /// - `down`: no response; `ill`: an error of the platform; `silent`: an endless wait;
+    /// - `down`: no response; `ill`: an error of the platform; `portal`: the page of another Worker; `silent`: an endless
+    ///   wait;
     /// - `stranger`: it refuses the edge tier; `default`: its entry point for visitors answers;
     /// - `elsewhere`: another isolate executes a POST; `elsewhere-later`: that isolate answers as soon as the fault is `elsewhere`;
     /// - `newer`: the headers of another version;

@@ -44,14 +44,16 @@ async fn without_the_home_tier_the_edge_serves_its_copies_and_says_why() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_platform_in_place_of_the_home_tier_counts_as_down() {
+async fn another_answer_in_place_of_that_of_the_home_tier_counts_as_down() {
     let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
     let [one, other] = &tiers.edge;
     open(&tiers).await;
-    tiers.set_home_fault("ill").await;
-    let answer = visit(one, "/products/mug").await;
-    assert!(cache_status(&answer).ends_with("detail=home-down"), "{answer:?}");
-    assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "page"));
+    for fault in ["ill", "portal"] {
+        tiers.set_home_fault(fault).await;
+        let answer = visit(one, "/products/mug").await;
+        assert!(cache_status(&answer).ends_with("detail=home-down"), "{fault}: {answer:?}");
+        assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "page"));
+    }
     tiers.set_home_fault("").await;
     assert!(is_hit(&visit(other, "/products/mug").await));
 }
