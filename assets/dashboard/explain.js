@@ -13,7 +13,9 @@ const problem = document.querySelector('[data-explain-problem]');
 const verdictPlace = document.querySelector('[data-verdict]');
 const factsPlace = document.querySelector('[data-facts]');
 
-/** Explanations by the field `why` of `GET /cache`. */
+const SHARE = 'If all visitors without cookies get the same page, add its path to PATHS_SHARED';
+
+/** Explanations by the field `why` of `GET /cache`: the cause and its remedy. */
 const REASONS = {
   fresh: ({ age, ttl }) => `Visitors get the cached page. It is ${formatDuration(age)} old and stays fresh for ${formatDuration(ttl)}.`,
   stale: ({ age }) => `Visitors get the cached page, which is stale (${formatDuration(age)} old). The next request refreshes it in the background.`,
@@ -21,23 +23,24 @@ const REASONS = {
   unpopular: ({ rank }) => `${rank === null
     ? 'The item has no recent views, so it has no rank.'
     : 'The rank of the item is too low: only pages of the most viewed items are stored (PAGE_RANK_LIMIT).'} The page states no freshness. Views raise the rank; Cache-Control: public, max-age=… stores the page without them.`,
-  'no-item': () => 'The URL matches no item in ITEM_ROUTES, and the page states no freshness. To cache the page, let the shop send Cache-Control: public, max-age=….',
-  parameters: () => 'The URL has an unknown or repeated parameter, and the page states no freshness. Add the parameter to QUERY_IGNORED if the page does not depend on it.',
+  'no-item': () => 'The URL matches no item in ITEM_ROUTES, and the page states no freshness. ' + SHARE + ', or let the shop send Cache-Control: public, max-age=….',
+  parameters: () => 'The URL has an unknown or repeated parameter, and the page states no freshness. If the page does not depend on the parameter, add it to QUERY_IGNORED. Otherwise add it to QUERY_KEPT, for an item with its values.',
   dynamic: () => 'The parameter _ disables caching for the request.',
-  path: () => 'The path is in PATHS_PERSONAL, so each visitor gets their own page.',
-  personal: ({ cause }) => (cause ? `The path is in ${cause}: the shop gets the visitor's cart or reservation, so each visitor gets their own page.` : 'The response is for one visitor: it carries a directive (Edge-*) for a session or a cart.'),
+  path: () => 'The path is in PATHS_PERSONAL or CHOICES, so each visitor gets their own page.',
+  personal: ({ cause }) => (/ /.test(cause) ? 'The page or a header of the response contains the id of a session. Let the shop keep the id in cookies only.' : cause ? `The path is in ${cause}: the shop gets the visitor's cart or reservation, so each visitor gets their own page.` : 'The response is for one visitor: it carries a directive (Edge-*) for a session or a cart.'),
   'set-cookie': () => 'The response sets a cookie. Add the cookie to COOKIES_DROPPED if the page works without it.',
-  private: () => 'The shop marks the page as private: each visitor gets their own page.',
-  'no-store': () => 'The shop forbids storing the page (no-store).',
-  'no-cache': () => 'The shop demands a check of each use (no-cache), and the page has neither ETag nor Last-Modified.',
-  'not-fresh': () => 'The response is stale on arrival.',
+  private: () => 'The shop marks the page as private. ' + SHARE + '.',
+  'no-store': () => 'The shop forbids storing the page (no-store). ' + SHARE + '.',
+  'no-cache': () => 'The shop demands a check of each use (no-cache), and the page has neither ETag nor Last-Modified. ' + SHARE + '.',
+  'not-fresh': () => 'The response is stale on arrival. ' + SHARE + '.',
   status: ({ cause }) => (/ 404$/.test(cause) ? 'The shop has no page at this URL.' : / 3\d\d$/.test(cause) ? 'The shop redirects this URL.' : 'The shop answers with an error.') + ' Without stated freshness, only pages with status 200 are stored.',
-  refused: ({ cause }) => `The shop refused a shared render (${cause}) and accepted the visitor's own request. Perhaps it needs the visitor's address or a cookie: let it accept requests with Edge-Shared: 1.`,
+  refused: ({ cause }) => `The shop refused a shared render (${cause}) and accepted the visitor's own request. Perhaps it needs the visitor's address or a cookie: let it accept requests with Edge-Shared: 1, or add the path to PATHS_PERSONAL.`,
   encoding: () => 'The shop compresses the response although edgefront asks for an uncompressed one.',
-  vary: () => 'The page varies on a request header that the shop does not get.',
+  vary: () => 'The page varies on a request header that shared renders do not have. List its values in HEADERS_NORMALIZED, or name the header in HEADERS_VARIED or PAGE_FORWARD_HEADERS. For Vary: Cookie, write rules for the cookies.',
   'vary-star': () => 'The page has Vary: *, so no other request may get it.',
   'too-large': () => 'The page is larger than PAGE_MAX_BYTES.',
   busy: () => 'The isolate was rendering and storing as many pages as its memory allows. Explain the URL again.',
+  esi: () => 'The ESI of the page cannot be processed. The log names the cause.',
   unstorable: () => 'The latest response of the shop must not be stored by a shared cache.',
   'origin-down': () => 'The page is not cached, and the shop does not respond. Check ORIGIN_URL and the shop.',
 };

@@ -54,3 +54,39 @@ async fn the_dashboards_style_and_script_are_immutable() {
         assert!(!text.is_empty() && !text.contains("https://") && !text.contains("@import"), "{address}");
     }
 }
+
+/// Reasons that no explanation gives: they belong to one request.
+const OF_REQUESTS: [&str; 9] = [
+    "cookie",
+    "no-page",
+    "spelling",
+    "in-render",
+    "invalidated",
+    "method",
+    "only-if-cached",
+    "redis-down",
+    "home-down",
+];
+
+#[test]
+fn an_explanation_names_the_variables_of_its_remedy() {
+    let script = include_str!("../../../assets/dashboard/explain.js");
+    let (_, reasons) = include_str!("../../../docs/caching.md").split_once("### Reasons").unwrap();
+    let (reasons, _) = reasons.split_once("### Explain").unwrap();
+    let code = |cell: &'static str| cell.split('`').skip(1).step_by(2);
+    for row in reasons.lines().filter(|line| line.starts_with("| `")).skip(1) {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").collect();
+        let is_variable = |text: &&str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+        for reason in code(cells[0]).filter(|reason| !OF_REQUESTS.contains(reason)) {
+            let starts = [format!("\n  {reason}: "), format!("\n  '{reason}': ")];
+            let text = starts.iter().find_map(|start| script.split_once(start)).map(|(_, text)| text);
+            let text = text.unwrap_or_else(|| panic!("{reason} has no explanation"));
+            let lines =
+                text.split("\n  ").enumerate().take_while(|(number, line)| *number == 0 || line.starts_with(' '));
+            let text: String = lines.map(|(_, line)| line.replace("SHARE", "PATHS_SHARED")).collect();
+            for variable in code(cells[2]).filter(is_variable) {
+                assert!(text.contains(variable), "{reason} does not name {variable}: {text}");
+            }
+        }
+    }
+}
