@@ -1,6 +1,12 @@
 //! The only module of xtask that uses the crate `edgefront`.
 
-use edgefront::{config::Config, demo};
+use edgefront::{
+    config::{
+        Config,
+        variables::{SECRETS, VARIABLES},
+    },
+    demo,
+};
 use xtask::variables::Variables;
 
 /// Checks the variables by the rules of the Worker.
@@ -9,6 +15,11 @@ use xtask::variables::Variables;
 /// With every variable that is missing or invalid.
 pub fn check(variables: &Variables) -> Result<(), String> {
     Config::from_lookup(|name| variables.get(name).cloned()).map(drop).map_err(|errors| errors.to_string())
+}
+
+/// The names of all variables and secrets of the Worker.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    VARIABLES.iter().chain(SECRETS).map(|(variable, _)| variable.name)
 }
 
 /// The rows of the demo shop's sale items and flash sales.

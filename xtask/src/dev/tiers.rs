@@ -9,6 +9,8 @@ use std::{
 use serde_json::{Map, Value, json};
 use xtask::{failure::Failure, variables::Variables};
 
+use super::settings;
+
 const SOURCE: &str = "wrangler.toml";
 /// The entry point of `src/edge/entry.js` that only the binding reaches.
 const ENTRY_POINT: &str = "home";
@@ -80,6 +82,7 @@ pub fn write(file: &Path, config: &Value) -> Result<(), Failure> {
 /// # Errors
 /// If wrangler.toml is wrong, or a file cannot be written.
 pub fn run() -> Result<(), Failure> {
+    settings::check_file()?;
     let text = fs::read_to_string(SOURCE).map_err(|cause| Failure::file(SOURCE, &cause))?;
     let TierConfigs { edge, home } = TierConfigs::of(&text)?;
     write(Path::new("wrangler.home.json"), &home)?;
