@@ -2,7 +2,7 @@
 //! `test --storefronts` (`edgefront-measure`), `simulate` (`edgefront-simulate`), `doctor` (`edgefront-doctor`),
 //! `contract` (`edgefront-contract`) and `carry-over` (`edgefront-carry-over`).
 
-use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
+use std::{env, ffi::OsString, os::unix::process::CommandExt, path::PathBuf, process::Command};
 
 use xtask::{failure::Failure, runner};
 
@@ -38,6 +38,9 @@ pub fn exec(program: Program, options: &[OsString]) -> Result<(), Failure> {
     if needs_optimisation(program, options) {
         println!("...  compiling with optimisation, two minutes the first time");
         cargo.args(["--profile", "measure"]);
+    } else if !program.is_compiled() {
+        // Not to standard output, which has the JSON of `doctor --json`.
+        eprintln!("...  compiling, one or two minutes the first time");
     }
     cargo.arg("--").args(program.subcommand()).args(options);
     Err(Failure::new(format!("cannot start cargo: {}", cargo.exec()), "install Rust with rustup"))
@@ -52,6 +55,12 @@ impl Program {
             Self::Contract => "edgefront-contract",
             Self::CarryOver => "edgefront-carry-over",
         }
+    }
+
+    /// Returns whether cargo has compiled the program before, without optimisation.
+    fn is_compiled(self) -> bool {
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        target.join("debug").join(self.package()).exists()
     }
 
     /// The first argument of a package that has several commands.

@@ -87,9 +87,9 @@ impl Step {
     /// The outer error when the program does not start, the inner one when it fails.
     pub async fn try_program(&self, command: Command) -> Result<Result<String, ProgramError>, Failure> {
         process_group::run(command, |line| {
-            // Skips the frames and carets that compilers draw around code.
+            // Skips npm's warnings, and the frames and carets that compilers draw around code.
             let line = line.trim();
-            if line.starts_with(|first: char| first.is_alphabetic() || first == '[') {
+            if !line.starts_with("npm warn") && line.starts_with(|first: char| first.is_alphabetic() || first == '[') {
                 line.clone_into(&mut self.latest_line.borrow_mut());
             }
         })
