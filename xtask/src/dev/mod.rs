@@ -96,17 +96,18 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     overrides.extend(arguments.origin.map(|url| ("ORIGIN_URL".to_owned(), url)));
     let variables = settings::read(&overrides)?;
     let origin = variables.get("ORIGIN_URL").filter(|url| !url.is_empty()).cloned();
+    origin.as_deref().map_or(Ok(()), |url| origin::check_is_elsewhere(url, arguments.port))?;
     let data = arguments.data.unwrap_or_else(|| Path::new(REDIS_DATA).join(origin::data_name(origin.as_deref())));
     check_port_is_free(arguments.port)?;
     let _lock = lock_instance()?;
 
     let redis_url = arguments.redis_url.or_else(|| env::var("REDIS_URL").ok()).filter(|url| !url.is_empty());
     let (binary, tools, ()) = try_join!(server_binary(redis_url.as_deref()), tools::install(), npm::install())?;
-    let ((), ()) = try_join!(wrangler::migrate(), worker::build(&tools))?;
-
+    // Before the build: a wrong --redis-url is reported at once.
     let (_server, redis_url) = start_server(redis_url, binary, &data).await?;
     let token = variables.get("UPSTASH_REDIS_REST_TOKEN").cloned().unwrap_or_default();
     let gateway = start_gateway(&redis_url, token).await?;
+    let ((), ()) = try_join!(wrangler::migrate(), worker::build(&tools))?;
 
     let mut worker_variables = Variables::from([("UPSTASH_REDIS_REST_URL".to_owned(), gateway.url())]);
     let timeout = variables.get_key_value(LOCAL_REDIS_TIMEOUT.0);

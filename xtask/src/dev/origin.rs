@@ -22,6 +22,23 @@ pub fn check(text: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("--origin is not an address: write {scheme}://{text}"), ""))
 }
 
+/// Checks that the origin is not the address at which edgefront itself listens: each request would come back.
+///
+/// # Errors
+/// If it is.
+pub fn check_is_elsewhere(origin: &str, port: u16) -> Result<(), Failure> {
+    let Some(url) = Url::parse(origin).ok().filter(|url| url.port_or_known_default() == Some(port)) else {
+        return Ok(());
+    };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_own = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+    if host != "localhost" && !host.parse().is_ok_and(is_own) {
+        return Ok(());
+    }
+    let remedy = "write the address of the shop, or choose another --port";
+    Err(Failure::new(format!("{origin} is the address of edgefront itself"), remedy))
+}
+
 /// The name of the directory of the Redis data. Each storefront has its own, because pages, sessions and rankings of two
 /// shops must not mix. Without a storefront, the demo shop has `redis`.
 pub fn data_name(origin: Option<&str>) -> String {
@@ -64,6 +81,17 @@ mod tests {
             assert_eq!(failure.to_string(), format!("error: --origin is not an address: write {advice}"));
         }
         assert!(check("http://127.0.0.1:18201").is_ok() && check("").is_ok());
+    }
+
+    #[test]
+    fn edgefront_is_not_its_own_origin() {
+        for own in ["http://localhost:8787", "http://127.0.0.1:8787/shop", "http://[::1]:8787", "http://0.0.0.0:8787"] {
+            let failure = check_is_elsewhere(own, 8787).unwrap_err();
+            assert_eq!(failure.cause, format!("{own} is the address of edgefront itself"));
+        }
+        for other in ["http://localhost:8000", "http://shop.example:8787", "http://10.0.0.1:8787"] {
+            assert!(check_is_elsewhere(other, 8787).is_ok(), "{other}");
+        }
     }
 
     #[test]
