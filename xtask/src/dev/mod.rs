@@ -128,11 +128,17 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
         WranglerDev::start(arguments.port, &worker_variables)?
     };
     wrangler.wait_until_ready(&worker_url).await?;
-    let (home, cron_url) = home.map_or_else(|| (None, worker_url.clone()), |(home, url)| (Some(home), url));
-    sale_rows::schedule(&worker_url, &variables).await?;
+    let (mut home, cron_url) = home.map_or_else(|| (None, worker_url.clone()), |(home, url)| (Some(home), url));
     let sample = SampleShop::of(&worker_url, &variables);
-    if let Some(shop) = &sample {
-        shop.send_first_visitors().await?;
+    let first_visits = async {
+        sale_rows::schedule(&worker_url, &variables).await?;
+        if let Some(shop) = &sample { shop.send_first_visitors().await } else { Ok(()) }
+    };
+    // The log of these requests would hide the addresses.
+    let first_visits = wrangler.print_during(first_visits);
+    match &mut home {
+        Some(home) => home.print_during(first_visits).await?,
+        None => first_visits.await?,
     }
     let addresses = addresses(arguments.port, origin, &worker_variables)?;
     if let Some(url) = &addresses.origin

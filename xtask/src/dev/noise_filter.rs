@@ -3,7 +3,7 @@
 //! - the warning that wrangler does not fire crons, because xtask does;
 //! - the table of all variables;
 //! - the build steps that are up to date;
-//! - the health checks of xtask.
+//! - the health checks of xtask, and the requests of the sample visitors at the first start.
 
 /// Lines that begin a hidden block.
 const FIRST_LINES: [&str; 3] = [
@@ -18,6 +18,8 @@ const NEXT_LINES: [&str; 9] =
 /// Decides line by line.
 #[derive(Default)]
 pub struct NoiseFilter {
+    /// Hides requests that succeed.
+    pub hides_requests: bool,
     is_in_block: bool,
 }
 
@@ -32,8 +34,16 @@ impl NoiseFilter {
         }
         let is_health_check = line.contains("GET /_edge/v1/healthz ");
         let is_build_noise = line.strip_prefix("[custom build] ").is_some_and(is_quiet_build_line);
-        !self.is_in_block && !is_health_check && !is_build_noise
+        let is_hidden_request = self.hides_requests && is_success(line);
+        !self.is_in_block && !is_health_check && !is_build_noise && !is_hidden_request
     }
+}
+
+/// Returns whether a line is a request with a status below 400, such as `[wrangler:info] GET /cart 200 OK (9ms)`.
+fn is_success(line: &str) -> bool {
+    let mut words = line.strip_prefix("[wrangler:info] ").unwrap_or_default().split(' ').skip(1);
+    let has_path = words.next().is_some_and(|path| path.starts_with('/'));
+    has_path && words.next().and_then(|status| status.parse::<u16>().ok()).is_some_and(|status| status < 400)
 }
 
 /// Returns whether a line of the build is empty or a step that built nothing.
@@ -45,6 +55,22 @@ fn is_quiet_build_line(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_that_fail_are_never_hidden() {
+        let mut noise = NoiseFilter { hides_requests: true, ..NoiseFilter::default() };
+        for (line, passes) in [
+            ("[wrangler:info] GET /products/mug 200 OK (9ms)", false),
+            ("[wrangler:info] POST /_edge/v1/orders 204 No Content (9ms)", false),
+            ("[wrangler:info] GET /products/mug 503 Service Unavailable (9ms)", true),
+            ("[wrangler:info] Ready on http://127.0.0.1:8787", true),
+            ("{\"level\":\"error\"}", true),
+        ] {
+            assert_eq!(noise.passes(line), passes, "{line}");
+        }
+        noise.hides_requests = false;
+        assert!(noise.passes("[wrangler:info] GET /products/mug 200 OK (9ms)"));
+    }
 
     #[test]
     fn only_noise_is_hidden() {

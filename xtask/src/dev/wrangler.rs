@@ -105,6 +105,20 @@ impl WranglerDev {
         }
     }
 
+    /// Runs `work`, and prints the output meanwhile without the requests that `work` sends.
+    ///
+    /// # Errors
+    /// Those of `work`, and when wrangler ends.
+    pub async fn print_during(&mut self, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+        self.noise.hides_requests = true;
+        let result = tokio::select! {
+            ended = self.print_output() => Err(ended),
+            result = work => result,
+        };
+        self.noise.hides_requests = false;
+        result
+    }
+
     /// Prints the output until wrangler ends, and returns the reason. Cancelling the future loses nothing: a later call
     /// goes on.
     pub async fn print_output(&mut self) -> Failure {
