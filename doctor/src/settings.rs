@@ -9,7 +9,10 @@ use edgefront::config::{
     variables::{CSRF_COOKIE, HOLES, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_URL, PAGE_MAX_BYTES, PRESET, VARIABLES},
 };
 use url::Url;
-use xtask::{failure::Failure, variables::Variables};
+use xtask::{
+    failure::Failure,
+    variables::{Variables, check_names},
+};
 
 use super::advice::{OF_VISITORS, Rule};
 
@@ -31,10 +34,7 @@ impl Settings {
     /// When a variable or the preset is unknown.
     pub fn new(origin: &Url, preset: Option<&str>, variables: &[(String, String)]) -> Result<Self, Failure> {
         let mut settings: Variables = variables.iter().cloned().collect();
-        if let Some(unknown) = settings.keys().find(|name| !VARIABLES.iter().any(|(known, _)| known.name == **name)) {
-            let remedy = "docs/configuration.md lists all variables";
-            return Err(Failure::new(format!("--var {unknown}: there is no variable of this name"), remedy));
-        }
+        check_names("--var", settings.keys(), VARIABLES.iter().map(|(variable, _)| variable.name))?;
         if let Some(name) = preset {
             if Preset::find(name).is_none() {
                 let remedy = format!("choose one of {}", Preset::names());
