@@ -124,7 +124,7 @@ pub struct ExplainedEntry {
 
 /// Explains an absolute URL for a request without selecting headers. `app.pages` has the items that the origin named.
 ///
-/// If Redis has neither the page nor a hit-for-miss note, the origin gets the request of a shared render, because only
+/// If Redis has neither the page nor a hit-for-miss note about its headers, the origin gets the request of a shared render, because only
 /// its response shows if the page can be stored. The response is not stored.
 ///
 /// # Errors
@@ -149,7 +149,8 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
     let (cacheable, why, cause) = match (&stored, look.state) {
         _ if let Some(variable) = personal_route(app, &key) => (false, Reason::Personal.as_str(), variable.to_owned()),
         (Some(stored), _) => (true, if stored.ttl > 0 { "fresh" } else { "stale" }, look.cause),
-        (None, PageState::Unstorable(reason)) => (false, reason.as_str(), look.cause),
+        // A note about popularity says nothing about the status.
+        (None, PageState::Unstorable(reason)) if !reason.lacks_popularity() => (false, reason.as_str(), look.cause),
         (None, _) => {
             let popularity = popularity_of_page(config, &key, look.rank);
             let vary = Some(look.vary).filter(|_| look.state == PageState::Shared);

@@ -85,6 +85,13 @@ async fn the_explanation_names_the_real_reason(shop: &Shop) {
         "one request each, and none to the origin for a cart or an order"
     );
     assert_eq!(explain(shop, "/sale").await["why"], "absent", "nothing was stored");
+    // A visit leaves a note that the page lacks popularity. The status is the reason that helps.
+    for (path, cause) in [("/missing", "status 404"), ("/old", "status 301")] {
+        shop.visit(path).await;
+        shop.settled().await;
+        let explained = explain(shop, path).await;
+        assert_eq!((&explained["why"], &explained["cause"]), (&json!("status"), &json!(cause)), "{path}");
+    }
 }
 
 async fn a_url_of_another_host_is_no_page(shop: &Shop) {
