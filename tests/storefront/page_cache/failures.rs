@@ -17,6 +17,7 @@ scenarios! {
     after_three_timeouts_nobody_waits_for_redis,
     a_lease_whose_reply_was_lost_is_found_by_the_retry,
     a_truncated_page_is_a_502_and_not_stored,
+    a_visitor_with_a_cookie_learns_that_the_origin_is_down,
     a_failed_render_does_not_keep_the_next_from_being_stored,
     after_a_failed_store_the_next_visitor_renders_the_page,
     a_page_that_is_too_large_is_served_and_not_stored,
@@ -84,6 +85,17 @@ async fn a_truncated_page_is_a_502_and_not_stored(shop: &Shop) {
     assert_eq!(header(&answer, "cache-control"), "private, no-store");
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+async fn a_visitor_with_a_cookie_learns_that_the_origin_is_down(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer(Reply::nothing());
+    for path in ["/products/mug", "/products/cup", "/about"] {
+        let answer = shop.get(path).header("cookie", "basket=7").send().await.unwrap();
+        assert_eq!(answer.status(), 502);
+        assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=origin-down", "{path}");
+        shop.settled().await;
+    }
 }
 
 async fn a_failed_render_does_not_keep_the_next_from_being_stored(shop: &Shop) {
