@@ -40,7 +40,11 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
         if one.is_changing(at.clone()) && other.is_changing(at_other.clone()) {
             continue;
         }
-        let around = elements.iter().filter(|element| element.range.start < at.start && at.end <= element.range.end);
+        // A hole has the element's own tag, too.
+        let has_tag = tag_at(one, at.start).is_some_and(|name| tag_at(other, at_other.start) == Some(name));
+        let starts_before = |start: usize| start < at.start || start == at.start && has_tag && !at.is_empty();
+        let around =
+            elements.iter().filter(|element| starts_before(element.range.start) && at.end <= element.range.end);
         // The last one to start is the smallest.
         let named = around.rev().find_map(|element| {
             let selector = element.selectors.iter().find(|selector| is_in_both(selector))?;
@@ -71,6 +75,11 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
         }
     });
     if covered * 2 <= tags(one.texts()) { Ok(selectors) } else { Err("more than half of the page differs".to_owned()) }
+}
+
+/// The name of the start tag at this place.
+fn tag_at(pieces: &Pieces, at: usize) -> Option<&str> {
+    tag_name(pieces.texts().get(at)?)
 }
 
 /// The cause if no element covers these changes, and the remedies.
@@ -109,11 +118,13 @@ struct Element {
     selectors: Vec<String>,
 }
 
-/// The elements of a page, in the order of their start tags.
+/// The elements of a page, in the order of their start tags. Without those inside of a `template`: `holes.js` looks for holes in the
+/// document, and this content is in another tree, such as a shadow tree.
 fn elements(pieces: &[String]) -> Vec<Element> {
     let mut elements: Vec<(usize, usize)> = Vec::new();
     // The open elements: the name, and the place in `elements`.
     let mut open: Vec<(String, usize)> = Vec::new();
+    let mut is_nameable = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
         if let Some(name) = piece.strip_prefix("</") {
             let name = name.trim_end_matches('>');
@@ -126,11 +137,14 @@ fn elements(pieces: &[String]) -> Vec<Element> {
                 }
             }
         } else if let Some(name) = tag_name(piece).filter(|name| !VOID.contains(name)) {
+            is_nameable.push(!open.iter().any(|(open, _)| open == "template"));
             open.push((name.to_owned(), elements.len()));
             elements.push((at, pieces.len()));
         }
     }
-    let named = elements.into_iter().filter_map(|(start, end)| {
+    let nameable =
+        elements.into_iter().zip(is_nameable).filter_map(|(element, is_nameable)| is_nameable.then_some(element));
+    let named = nameable.filter_map(|(start, end)| {
         let selectors = selectors(pieces.get(start)?);
         (!selectors.is_empty()).then_some(Element { range: start..end, selectors })
     });
@@ -191,6 +205,11 @@ pub fn named(tag: &str, name: &str) -> Option<String> {
     (!name.is_empty() && name.bytes().all(is_plain)).then(|| format!("{tag}[name='{name}']"))
 }
 
+/// Returns whether an element is a custom one, such as `mini-cart`.
+fn is_custom(name: &str) -> bool {
+    name.contains('-') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 /// The selectors that name an element, the most exact first: its id, its name with a class, its name.
 fn selectors(piece: &str) -> Vec<String> {
     let Some(name) = tag_name(piece).filter(|name| !NEVER.contains(name)) else { return Vec::new() };
@@ -199,8 +218,8 @@ fn selectors(piece: &str) -> Vec<String> {
     let classes = attribute(&tag, "class").unwrap_or_default();
     let classes = classes.split_whitespace().filter(|class| is_identifier(class));
     let classes = classes.map(|class| format!("{name}.{class}"));
-    let landmark = LANDMARKS.contains(&name).then(|| name.to_owned());
-    id.into_iter().chain(classes).chain(landmark).collect()
+    let by_name = (LANDMARKS.contains(&name) || is_custom(name)).then(|| name.to_owned());
+    id.into_iter().chain(classes).chain(by_name).collect()
 }
 
 /// The name of a start tag.
@@ -238,6 +257,14 @@ mod tests {
             ("<p class=x>0</p><p class=x>0</p>", "<p class=x>1</p><p class=x>1</p>", "p.x"),
             ("<div id=a><ul id=b><li>1<li>2</ul>0</div>", "<div id=a><ul id=b><li>1<li>3</ul>1</div>", "#a"),
             ("<div id=9a class=x:y><b id=b>0</b></div>", "<div id=9a class=x:y><b id=b>1</b></div>", "#b"),
+            ("<div id=top><b id=b title=0>Cart</b></div>", "<div id=top><b id=b title=2>Cart</b></div>", "#b"),
+            ("<div id=top><b id=b title=0>-</b></div>", "<div id=top><i>1</i><b id=b title=2>-</b></div>", "#top"),
+            ("<mini-cart count=0>Cart</mini-cart>", "<mini-cart count=2>Cart</mini-cart>", "mini-cart"),
+            (
+                "<my-top><template shadowrootmode=open><b id=n>0</b></template></my-top>",
+                "<my-top><template shadowrootmode=open><b id=n>1</b></template></my-top>",
+                "my-top",
+            ),
         ] {
             assert_eq!(covering_of(one, other), Some(vec![expected.to_owned()]), "{one}");
         }
