@@ -84,10 +84,8 @@ pub fn notes_on_noise(of_kinds: Vec<(String, Difference)>) -> Vec<String> {
 /// A note if hits are lost for text that visitors may do without: the proposed `rules` make the cookies personal that the shop
 /// itself set, such as a list of recently viewed products.
 pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Option<String> {
-    let is_session =
-        |name: &str| ["sess", "sid", "auth", "token"].iter().any(|part| name.to_ascii_lowercase().contains(part));
     let is_proposed = |name: &&String| {
-        !is_session(name) && rules.iter().any(|rule| rule.variable == "COOKIES_PERSONAL" && rule.value == **name)
+        !names_session(name) && rules.iter().any(|rule| rule.variable == "COOKIES_PERSONAL" && rule.value == **name)
     };
     let mut visits = pages.iter().flat_map(|page| &page.visits);
     let visit = visits.find(|visit| visit.visitor == Visitor::WithOwnCookies && !visit.differences.is_empty())?;
@@ -101,6 +99,12 @@ pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Opti
     ))
 }
 
+/// Returns whether a cookie keeps a session or a cart by its name.
+fn names_session(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["sess", "sid", "auth", "token", "cart", "basket"].iter().any(|part| name.contains(part))
+}
+
 /// A note on a shop that starts a session on each page, unless it has holes for visitors with a session: a form starts it, too. Without
 /// `--login`, the doctor has not looked for holes.
 pub fn note_on_sessions(rules: &[&Rule], has_login: bool) -> Option<String> {
@@ -110,6 +114,13 @@ pub fn note_on_sessions(rules: &[&Rule], has_login: bool) -> Option<String> {
     let mut names: Vec<_> = of("COOKIES_PERSONAL").filter(is_dropped).map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
+    let others: Vec<_> = names.iter().copied().filter(|name| !names_session(name)).collect();
+    let others = (!others.is_empty()).then(|| {
+        let others = others.join(", ");
+        format!(
+            ". If {others} keeps no session, basket or choice, name it in COOKIES_IGNORED instead of COOKIES_PERSONAL"
+        )
+    });
     let names = names.join(", ");
     let advice = if has_login {
         ""
@@ -119,7 +130,8 @@ pub fn note_on_sessions(rules: &[&Rule], has_login: bool) -> Option<String> {
     (!names.is_empty()).then(|| {
         format!(
             "visitors get {names} with their first form or personal page, and from then on pages of their own: the expected hit ratio is that \
-             of new visitors{advice}"
+             of new visitors{}{advice}",
+            others.unwrap_or_default()
         )
     })
 }

@@ -19,7 +19,7 @@ use super::{
     examine::{Examined, Examiner},
     files, fragments,
     kinds::{self, Shape},
-    negotiation::{self, Finding},
+    negotiation::{self, Finding, Switchers},
     render,
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
     robots::Robots,
@@ -281,7 +281,7 @@ impl Diagnosis {
 
     /// A note if the signed-in visitor sees what everybody sees. If this visitor gets pages of their own nevertheless, the note names
     /// the rule that shares pages with them. Fragments (ESI), which may show the account, are not compared.
-    fn doubtful_login(&self) -> Option<String> {
+    fn doubtful_login(&self, switchers: &Switchers) -> Option<String> {
         if self.examined.iter().any(|page| !page.fragments.is_empty()) {
             return None;
         }
@@ -292,8 +292,13 @@ impl Diagnosis {
         }
         let own = visits.iter().filter(|visit| !visit.gets_stored_page).flat_map(|visit| &visit.maybe_personal);
         let names: Vec<_> = own.map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect();
-        let remedy =
-            format!(": set COOKIES_IGNORED = \"+ {}\", so that these visitors get the stored pages", names.join(", "));
+        // Stored pages are those of visitors who have not chosen.
+        let kept = self.settings.config().ok().and_then(|config| switchers.kept_by_session(&config));
+        let kept = kept.map(|rule| format!("keep the choice of {rule} in a cookie, and then ")).unwrap_or_default();
+        let remedy = format!(
+            ": {kept}set COOKIES_IGNORED = \"+ {}\", so that these visitors get the stored pages, without flash messages",
+            names.join(", ")
+        );
         let remedy = if names.is_empty() { "" } else { &remedy };
         Some(format!(
             "the signed-in visitor sees the same pages as everybody. Either scripts fill in the account's parts{remedy}. Or the cookies \
@@ -331,7 +336,7 @@ impl Diagnosis {
                 "{count} of {all} pages did not answer again, or answered 429 or an error; try a longer --pause"
             ));
         }
-        notes.extend(self.doubtful_login());
+        notes.extend(self.doubtful_login(&sample.switchers));
         notes.extend(danger::notes(&self.examined));
         notes.extend(fragments::note(&self.examined));
         notes.extend(self.notes);

@@ -30,9 +30,9 @@ const MAX_LINKS: usize = 3;
 /// Most rules that are tried.
 const MAX_RULES: usize = 5;
 
-/// Names of parameters that select the action of a shop with one front controller, in lower case. Those that name the kind of a page
-/// can select an action, too.
-const ACTIONS: [&str; 5] = ["action", "do", "cmd", "op", "task"];
+/// Names of parameters that select an action, in lower case: of shops with one front controller, and `_action` of Astro. Those that
+/// name the kind of a page can select an action, too.
+const ACTIONS: [&str; 6] = ["action", "_action", "do", "cmd", "op", "task"];
 
 /// A valid entry of `CHOICES`, such as `/language/*` or `?route=common/language`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -57,11 +57,15 @@ impl SwitchRule {
         }
     }
 
-    /// The rule of an address with an action in its query, such as `?route=common/language/language`.
+    /// The rule of an address with an action in its query, such as `?route=common/language/language`, or `?/currency` of SvelteKit.
     fn of_action(address: &Url) -> Option<Self> {
         let is_action = |name: &str| names_kind(name) || ACTIONS.contains(&name.to_ascii_lowercase().as_str());
-        let (name, value) = address.query_pairs().find(|(name, value)| is_action(name) && names_preference(value))?;
-        Self::new(format!("?{name}={value}"))
+        address.query_pairs().find_map(|(name, value)| {
+            if value.is_empty() {
+                return (name.starts_with('/') && names_preference(&name)).then(|| Self::new(format!("?{name}")))?;
+            }
+            (is_action(&name) && names_preference(&value)).then(|| Self::new(format!("?{name}={value}")))?
+        })
     }
 
     fn path_and_query(&self) -> (&str, Option<&str>) {
@@ -142,22 +146,31 @@ impl Switchers {
         findings
     }
 
-    /// The rules for forms that probably set a preference, unless a cookie keeps it. A form to a visitor's own path, such as the cart,
-    /// does something else. `pages`: the addresses of the shop's pages.
-    pub fn rules_of_forms(&self, pages: &[Url], config: &Config) -> Vec<Finding> {
-        let page_config = &config.page;
-        let is_varied = |preference: Preference| {
-            page_config.cookies.varied.iter().any(|cookie| preference.is_kept_by(&cookie.name, &cookie.values))
+    /// The first preference that the session keeps, or may keep: the rule of its switch.
+    pub fn kept_by_session(&self, config: &Config) -> Option<String> {
+        let mut tried = config.page.urls.choices.names().into_iter();
+        tried.next().or_else(|| self.untried(config).next().map(|(rule, _)| rule.0.clone()))
+    }
+
+    /// The rules of forms that no other rule covers. A form to a visitor's own path does not count.
+    fn untried(&self, config: &Config) -> impl Iterator<Item = (&SwitchRule, &Preference)> {
+        let is_varied = |preference: &Preference| {
+            config.page.cookies.varied.iter().any(|cookie| preference.is_kept_by(&cookie.name, &cookie.values))
         };
         let is_known = |rule: &SwitchRule| {
             let (path, query) = rule.path_and_query();
-            page_config.urls.choices.contains(path, query)
+            config.page.urls.choices.contains(path, query)
                 || config.origin.cart_routes.contains(path)
                 || advice::has_personal_name(path)
         };
-        let forms = self.forms.iter().filter(|(rule, preference)| !is_known(rule) && !is_varied(**preference));
+        self.forms.iter().filter(move |(rule, preference)| !is_known(rule) && !is_varied(preference))
+    }
+
+    /// The rules for forms that probably set a preference, unless a cookie keeps it. A form to a visitor's own path, such as the cart,
+    /// does something else. `pages`: the addresses of the shop's pages.
+    pub fn rules_of_forms(&self, pages: &[Url], config: &Config) -> Vec<Finding> {
         let (to_pages, others): (Vec<_>, Vec<_>) =
-            forms.partition(|(rule, _)| pages.iter().any(|page| page.path() == rule.0));
+            self.untried(config).partition(|(rule, _)| pages.iter().any(|page| page.path() == rule.0));
         let cause = |SwitchRule(rule): &SwitchRule, preference: Preference| {
             let noun = preference.noun();
             format!(

@@ -46,6 +46,16 @@ fn a_cookie_of_a_token_makes_no_visitor_personal() {
 }
 
 #[test]
+fn a_note_names_the_cookie_that_may_hold_nothing_but_a_count_of_visitors() {
+    let page = |asked: &Asked| {
+        let page = Reply::html(book_links(8)).with("set-cookie", &format!("visitor=of-{}; Path=/", asked.number));
+        page.with("set-cookie", &format!("sid=of-{}; Path=/", asked.number))
+    };
+    let notes = Shop::start(page).examine(&[])["notes"].to_string();
+    assert!(notes.contains("If visitor keeps no session, basket or choice, name it in COOKIES_IGNORED"), "{notes}");
+}
+
+#[test]
 fn a_signed_token_is_no_csrf_cookie_although_the_home_page_has_no_form() {
     let page = |asked: &Asked| {
         let form = format!("<form><input type='hidden' name='csrf' value='signed-{}'></form>", asked.number);

@@ -82,3 +82,18 @@ fn a_link_that_changes_nothing_is_no_choice() {
     let report = report("<a href=/set-language/en>EN</a><a href=/set-language/de>DE</a>", |_| "-".to_owned());
     assert_eq!(report["vars"].get("CHOICES"), None, "{report:#}");
 }
+
+/// Scripts fill in the account. With `COOKIES_IGNORED` alone, visitors who chose would get the pages of others.
+#[test]
+fn a_choice_in_the_session_belongs_in_a_cookie_before_visitors_with_an_account_share_pages() {
+    for (action, rule) in [("?_action=currency", "?_action=currency"), ("/?/setCurrency", "?/setCurrency")] {
+        let form = format!("<form method=post action='{action}'><button>USD</button></form>");
+        let shop = Shop::start(move |_| Reply::html(form.clone() + &book_links(3)));
+        let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
+        let expected = format!("keep the choice of {rule} in a cookie, and then set COOKIES_IGNORED");
+        assert!(notes.contains(&expected) && notes.contains("without flash messages"), "{notes}");
+    }
+    let shop = Shop::start(|_| Reply::html(book_links(3)));
+    let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
+    assert!(notes.contains("parts: set COOKIES_IGNORED"), "{notes}");
+}
