@@ -72,7 +72,12 @@ function elementOf(tag) {
 function replace(element, html) {
 	const own = new DOMParser().parseFromString(html, "text/html").querySelector(element.tagName);
 	if (!own || !["INPUT", "META"].includes(element.tagName)) {
-		element.outerHTML = html;
+		const template = document.createElement("template");
+		// `outerHTML` attaches no declarative shadow trees. Browsers before 2024 cannot attach them later.
+		if (html.includes("shadowrootmode") && template.setHTMLUnsafe) {
+			template.setHTMLUnsafe(html);
+			element.replaceWith(template.content);
+		} else element.outerHTML = html;
 		return;
 	}
 	for (const { name } of [...element.attributes]) if (!own.hasAttribute(name)) element.removeAttribute(name);

@@ -13,6 +13,7 @@ await inBrowser(async (open) => {
 	const page = await (await open()).newPage();
 	await page.goto("/login");
 	await page.locator("#mini", { hasText: "ada" }).waitFor();
+	await page.locator("mini-cart b", { hasText: "ada" }).waitFor();
 	assert.equal(await page.inputValue("[name=token]"), "ada");
 	assert.equal(await page.locator("script[data-hole]").count(), 0);
 

@@ -51,7 +51,7 @@ scenarios!(
 #[tokio::test]
 async fn a_late_hole_is_filled_and_its_form_waits() {
     let variables = [
-        ("HOLES", "/products/* #mini <- .; /products/* [name=token] <- ."),
+        ("HOLES", "/products/* #mini <- .; /products/* mini-cart <- .; /products/* [name=token] <- ."),
         ("COOKIES_HOLES", "sid"),
         ("HOLES_WAIT_MS", "200"),
     ];
@@ -66,7 +66,8 @@ async fn a_late_hole_is_filled_and_its_form_waits() {
         let is_ada = asked.header("cookie").contains("sid=ada");
         let (name, delay) = if is_ada { ("ada", Duration::from_secs(2)) } else { ("guest", Duration::ZERO) };
         let form = format!("<form action=/buy><input name=token value={name}><button>Buy</button></form>");
-        Reply::html(format!("<!doctype html><title>Mug</title><p id=mini>{name}</p>{form}")).after(delay)
+        let cart = format!("<mini-cart><template shadowrootmode=open><b>{name}</b></template></mini-cart>");
+        Reply::html(format!("<!doctype html><title>Mug</title><p id=mini>{name}</p>{cart}{form}")).after(delay)
     });
     run_in(&shop, "a_late_hole_is_filled_and_its_form_waits").await;
 }
