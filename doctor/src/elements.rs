@@ -23,6 +23,9 @@ const LANDMARKS: [&str; 6] = ["header", "nav", "aside", "footer", "form", "dialo
 /// Most elements of a page that a proposed selector may match.
 const MAX_MATCHES: usize = 5;
 
+const TOO_LARGE: &str = "the elements around all differences are more than half of the page.";
+const WITH_ID: &str = "put each personal part into an element with an id that the pages of all visitors have";
+
 /// Selectors of the smallest elements of `one` that contain everything that differs in `other`, except for pieces that change
 /// for every request.
 ///
@@ -74,7 +77,7 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
             true
         }
     });
-    if covered * 2 <= tags(one.texts()) { Ok(selectors) } else { Err("more than half of the page differs".to_owned()) }
+    if covered * 2 <= tags(one.texts()) { Ok(selectors) } else { Err(format!("{TOO_LARGE} Let the shop {WITH_ID}")) }
 }
 
 /// The name of the start tag at this place.
@@ -107,7 +110,7 @@ fn remedy((one, at): (&Pieces, &Range<usize>), (other, at_other): (&Pieces, &Ran
     } else if one.has_script(at.clone()) || other.has_script(at_other.clone()) {
         "send the same scripts to all visitors, and request the account's data with a script"
     } else {
-        "put each personal part into an element with an id that the pages of all visitors have"
+        WITH_ID
     }
 }
 
@@ -305,6 +308,9 @@ mod tests {
         }
         let page = |name| format!("<div id=page><p>{name}</p>{REST}{REST}</div>");
         assert_eq!(covering_of(&page("Guest"), &page("Ann")), None, "most of the page");
+        let app = |name| Pieces::of(&page(name).replace("div id=page", "app-root"), CsrfTokens::Personal);
+        let cause = covering(&app("Guest"), &app("Ann")).unwrap_err();
+        assert!(cause.contains("more than half of the page") && cause.ends_with(WITH_ID), "{cause}");
         let with_data = |name| format!("{}<script>data = [{}0]</script>", page(name), "1,".repeat(1_000));
         assert_eq!(
             covering_of(&with_data("Guest"), &with_data("Ann")),
