@@ -34,6 +34,8 @@ pub struct Unstorable {
     pub reason: Reason,
     /// The part of the response that gives the reason, for operators.
     pub cause: String,
+    /// The response gives a visitor cookies of `COOKIES_VARIED`, and no others. So it says nothing about requests that have them.
+    pub gives_choice: bool,
     /// The item that the response names, for purges.
     pub item: Option<ItemId>,
     /// The response's tags, for purges.
@@ -135,7 +137,13 @@ mod tests {
     #[test]
     fn a_note_names_reason_and_cause() {
         let tags = ["mugs", "sale"].map(|tag| Tag::parse(tag).unwrap()).into();
-        let mut page = Unstorable { reason: Reason::SetCookie, cause: "set-cookie: a, b".to_owned(), item: None, tags };
+        let mut page = Unstorable {
+            reason: Reason::SetCookie,
+            cause: "set-cookie: a, b".to_owned(),
+            gives_choice: false,
+            item: None,
+            tags,
+        };
         for (item, line) in [(None, "mugs,sale"), (ItemId::parse("mug").ok(), "mugs,sale, mug")] {
             page.item = item;
             let note = page.encode(17);

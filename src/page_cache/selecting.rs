@@ -100,6 +100,13 @@ impl SelectingHeaders {
         self.values.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
+    /// Returns whether the request has this cookie, with a value that selects a page.
+    #[must_use]
+    pub fn has_cookie(&self, name: &str) -> bool {
+        let cookies = self.value(VARIED_COOKIES).unwrap_or_default();
+        cookies.split("; ").any(|cookie| cookie.split('=').next() == Some(name))
+    }
+
     fn is_varied(&self, name: &str) -> bool {
         self.varied.iter().any(|varied| varied == name)
     }

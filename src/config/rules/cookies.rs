@@ -81,6 +81,12 @@ impl CookieRules {
         }
     }
 
+    /// Returns whether `COOKIES_VARIED` names the cookie.
+    #[must_use]
+    pub fn is_varied(&self, name: &str) -> bool {
+        self.varied.iter().any(|varied| varied.name == name)
+    }
+
     /// Returns whether shared renders of pages at `path` lose the origin's `Set-Cookie` of this name.
     #[must_use]
     pub fn is_dropped(&self, name: &str, path: &str) -> bool {

@@ -70,7 +70,8 @@ impl BackgroundRender {
                 {
                     let is_refused = is_first && is_refusal(response.status());
                     let why = if is_refused { why.refused(response.status()) } else { *why };
-                    self.follow_up(why, others_have_page || self.selecting.may_cause(response.status()))
+                    let may_cause = why.gives_choice || self.selecting.may_cause(response.status());
+                    self.follow_up(why, others_have_page || may_cause)
                 }
                 Ok(_) => self.fail(&"error of the origin"),
                 Err(error) => self.fail(&error),

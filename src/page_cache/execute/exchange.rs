@@ -88,7 +88,8 @@ impl UnstorableResponse {
     /// The response of a page whose ESI is refused: it has no content.
     pub(super) fn of_refused_esi(cause: String) -> Self {
         log::error!("page cache: esi: {cause}");
-        let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
+        let why =
+            Box::new(Unstorable { reason: Reason::Esi, cause, gives_choice: false, item: None, tags: Vec::new() });
         Self { response: Box::default(), directives: OriginDirectives::default(), why }
     }
 }
@@ -138,7 +139,7 @@ pub async fn exchange<'a>(
             Exchanged::Storable { page, validated, response: Box::new(response), directives }
         }
         Err(reason) => {
-            let why = Box::new(reply.unstorable(reason));
+            let why = Box::new(reply.unstorable(reason, request.selecting, &app.config.page.cookies));
             Exchanged::NotStorable(UnstorableResponse { response: Box::new(response), directives, why })
         }
     })
@@ -186,9 +187,12 @@ impl OriginReply<'_> {
     }
 
     /// The reason why the response cannot be stored.
-    fn unstorable(&self, reason: Reason) -> Unstorable {
+    fn unstorable(&self, reason: Reason, selecting: &SelectingHeaders, rules: &CookieRules) -> Unstorable {
         let cause = hit_for_miss::cause(reason, self.status, &self.headers);
-        Unstorable { reason, cause, item: self.item.clone(), tags: self.directives.tags.clone() }
+        let is_choice = |name: String| rules.is_varied(&name) && !selecting.has_cookie(&name);
+        let gives_choice = reason == Reason::SetCookie
+            && self.headers.get_all(header::SET_COOKIE).iter().map(cookie_name).all(is_choice);
+        Unstorable { reason, cause, gives_choice, item: self.item.clone(), tags: self.directives.tags.clone() }
     }
 
     /// The page without its body.

@@ -95,7 +95,13 @@ impl StreamingPage {
             Err(NotCopied::TooLarge) => Reason::TooLarge,
             Ok(_) | Err(NotCopied::Truncated) => Reason::OriginDown,
         };
-        Err(Unstorable { reason, cause: cause_of(reason).to_owned(), item: page.item, tags: page.tags })
+        Err(Unstorable {
+            reason,
+            cause: cause_of(reason).to_owned(),
+            gives_choice: false,
+            item: page.item,
+            tags: page.tags,
+        })
     }
 }
 
@@ -314,7 +320,7 @@ pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPe
 
 fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> Arrived {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
-    let why = Box::new(Unstorable { reason, cause: cause_of(reason).to_owned(), item, tags });
+    let why = Box::new(Unstorable { reason, cause: cause_of(reason).to_owned(), gives_choice: false, item, tags });
     Arrived::Whole(WholeRender::NotStorable(UnstorableResponse { response: Box::new(response), directives, why }))
 }
 

@@ -246,7 +246,7 @@ impl SharedRender {
     fn follow_up(&self, why: Unstorable, status: StatusCode) -> LeaseEnd {
         let PageRequest { visit, key, selecting, .. } = &*self.page_request;
         let (app, now) = (visit.app.clone(), visit.now);
-        let is_of_one_client = self.others_have_page || selecting.may_cause(status);
+        let is_of_one_client = self.others_have_page || why.gives_choice || selecting.may_cause(status);
         match FollowUp::of(why.reason, self.was_compressed, is_of_one_client) {
             FollowUp::Nothing => {}
             FollowUp::RenderUncompressed => {

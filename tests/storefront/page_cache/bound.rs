@@ -357,7 +357,13 @@ async fn step(at: &Store, event: &Event) {
             let (lookup, command) = Lookup::new(at.redis.keys(), &page, wanted, now, TERMS).unwrap();
             let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
-                let why = Unstorable { reason: Reason::Private, cause: String::new(), item: None, tags: Vec::new() };
+                let why = Unstorable {
+                    reason: Reason::Private,
+                    cause: String::new(),
+                    gives_choice: false,
+                    item: None,
+                    tags: Vec::new(),
+                };
                 note_unstorable(&at.redis, &lease, &why).await.unwrap();
             }
         }

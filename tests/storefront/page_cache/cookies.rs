@@ -25,6 +25,7 @@ scenarios! {
     a_visitor_with_a_personal_cookie_never_gets_a_shared_page,
     ignored_cookies_do_not_count_for_vary_cookie,
     a_varied_cookie_selects_the_page,
+    a_page_that_gives_new_visitors_a_varied_cookie_is_stored_for_visitors_who_have_it,
     a_dropped_cookie_does_not_prevent_sharing_on_its_path,
     one_visitors_set_cookie_does_not_stop_sharing,
     a_purge_clears_the_note_of_an_unstorable_page,
@@ -131,6 +132,25 @@ async fn a_varied_cookie_selects_the_page(shop: &Shop) {
     for cookies in ["lang=de", "lang=en", ""] {
         assert!(visit(shop, "/products/mug", cookies).await.0.starts_with("fwd="), "{cookies}");
     }
+}
+
+/// As a shop with an A/B test: each new visitor gets a value by chance.
+async fn a_page_that_gives_new_visitors_a_varied_cookie_is_stored_for_visitors_who_have_it(shop: &Shop) {
+    shop.origin.answer_with(|asked| {
+        let page = |text: &str| Reply::html(text.to_owned()).header("cache-control", "max-age=60");
+        let own = ["lang=de", "lang=en"].into_iter().find(|own| asked.header("cookie").contains(own));
+        own.map_or_else(|| page("new").header("set-cookie", "lang=de; Path=/"), page)
+    });
+    for _ in 0..2 {
+        let (status, body) = visit(shop, "/page", "").await;
+        assert!(!status.contains("stored") && body == "new", "{status}");
+    }
+    for value in ["lang=de", "lang=en"] {
+        assert!(visit(shop, "/page", value).await.0.ends_with("; stored"), "{value}");
+        let (status, body) = visit(shop, "/page", value).await;
+        assert_eq!((status.starts_with("hit"), body.as_str()), (true, value), "{status}");
+    }
+    assert_eq!(visit(shop, "/page", "").await.1, "new");
 }
 
 async fn a_dropped_cookie_does_not_prevent_sharing_on_its_path(shop: &Shop) {
