@@ -5,7 +5,11 @@ use std::{
     rc::Rc,
 };
 
-use edgefront::{App, config::item_routes::ItemRoutes, page_cache::PageKey};
+use edgefront::{
+    App,
+    config::{item_routes::ItemRoutes, rules::UrlRules},
+    page_cache::PageKey,
+};
 use serde_json::Value;
 use url::Url;
 use xtask::failure::Failure;
@@ -102,9 +106,21 @@ fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetRe
 
 /// The rules for links to a language or a currency that the session keeps.
 async fn rules_of_links(shop: &Shop, sample: &Sample, settings: &Settings) -> Result<Vec<Finding>, Failure> {
-    let known = settings.config()?.page.urls.choices;
-    let Some(page) = sample.pages.first() else { return Ok(Vec::new()) };
-    Ok(sample.switchers.rules_of_links(shop, page, &known).await)
+    let rules = settings.config()?.page.urls;
+    let mut pages: Vec<_> = sample.pages.first().into_iter().chain(page_of_largest_kind(sample, &rules)).collect();
+    pages.dedup();
+    Ok(sample.switchers.rules_of_links(shop, &pages, &rules.choices).await)
+}
+
+/// The first page of the kind with the most pages, which are mostly products.
+fn page_of_largest_kind<'a>(sample: &'a Sample, rules: &UrlRules) -> Option<&'a Url> {
+    let shapes: Vec<_> = sample.addresses.iter().map(|url| Shape::of(url, rules)).collect();
+    let patterns = kinds::patterns(&shapes);
+    let kind = |page: &Url| sample.addresses.iter().zip(&patterns).find(|(url, _)| *url == page).map(|(_, kind)| kind);
+    let size =
+        |page: &&Url| kind(page).map_or(0, |own| sample.pages.iter().filter(|other| kind(other) == Some(own)).count());
+    // The last of the largest wins, so the first page comes last.
+    sample.pages.iter().rev().max_by_key(size)
 }
 
 async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {

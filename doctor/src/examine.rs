@@ -223,7 +223,7 @@ impl Examiner<'_> {
     }
 
     /// The page for visitors with this variant. Its body lacks the same parts as that of [`Examiner::render`].
-    async fn variant(&self, key: &PageKey, selecting: &SelectingHeaders) -> Option<SharedRender> {
+    pub async fn variant(&self, key: &PageKey, selecting: &SelectingHeaders) -> Option<SharedRender> {
         let mut render = render::variant(&self.app, key, selecting).await?;
         if let Some(template) = self.shop.template(key.url()) {
             render.body = render::without_fragments(&self.app, key, template);

@@ -135,7 +135,7 @@ impl HoleTrial<'_> {
     fn hole_cookies(&self, cookies: &HeaderValue) -> Result<Option<Vec<String>>, Failure> {
         let (rules, proposed) = (self.given.config()?.page.cookies, self.settings.config()?.page.cookies);
         let mut names = visitor::identifying_cookies(cookies, &rules);
-        names.retain(|name| proposed.csrf.as_ref() != Some(name));
+        names.retain(|name| proposed.csrf.as_ref() != Some(name) && !proposed.is_varied(name));
         let is_open = |name: &String| matches!(rules.kind(name, ""), CookieKind::Unknown | CookieKind::Hole);
         let may_be_hole =
             |name: &String| is_open(name) && (rules.holes.contains(name) || visitor::may_be_personal(name, &rules));
@@ -147,10 +147,11 @@ impl HoleTrial<'_> {
         let app = render::edgefront(self.settings, self.shop)?;
         let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(Covering::NoAnswer) };
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
+        let variant = visitor::variant(cookies, &app.config.page).unwrap_or_default();
         let pages = async {
-            let first = (examiner.render(&key).await?, examiner.own_page(&key, &page.url, cookies).await?);
+            let first = (examiner.variant(&key, &variant).await?, examiner.own_page(&key, &page.url, cookies).await?);
             tokio::time::sleep(A_SECOND).await;
-            let second = (examiner.render(&key).await?, examiner.own_page(&key, &page.url, cookies).await?);
+            let second = (examiner.variant(&key, &variant).await?, examiner.own_page(&key, &page.url, cookies).await?);
             Some((first, second))
         };
         let Some(((shared, own), (shared_again, own_again))) = pages.await else { return Ok(Covering::NoAnswer) };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use edgefront::proxy::set_cookie_pair;
-use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
+use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 use http::{HeaderMap, header};
 
 /// The name of the form field with Django's CSRF token.
@@ -46,9 +46,21 @@ pub fn is_csrf_cookie(name: &str) -> bool {
     name == HAPI_COOKIE || ["csrf", "xsrf"].iter().any(|part| name.contains(part)) && !name.contains("sess")
 }
 
-/// The start tags of a page, or of one piece of it.
+/// The start tags of a page, or of one piece of it. The value of an `option` without one is its text.
 pub fn start_tags(html: &str) -> impl Iterator<Item = StartTag<()>> {
-    Tokenizer::new(html).flatten().filter_map(|token| if let Token::StartTag(tag) = token { Some(tag) } else { None })
+    let mut tokens = Tokenizer::new(html).flatten().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let Token::StartTag(mut tag) = tokens.next()? else { continue };
+            if **tag.name == *b"option"
+                && let Some(Token::String(text)) = tokens.peek()
+            {
+                let value = || HtmlString(text.trim_ascii().to_vec()).into();
+                tag.attributes.entry(HtmlString(b"value".to_vec())).or_insert_with(value);
+            }
+            return Some(tag);
+        }
+    })
 }
 
 /// The value of an attribute.

@@ -130,13 +130,16 @@ impl Switchers {
         }
     }
 
-    /// The rules for links whose preference the session keeps. `page`: one that visitors share.
-    pub async fn rules_of_links(&self, shop: &Shop, page: &Url, known: &Choices) -> Vec<Finding> {
+    /// The rules for links whose preference the session keeps. `pages`: the home page, which often has no prices, and one of a product.
+    pub async fn rules_of_links(&self, shop: &Shop, pages: &[&Url], known: &Choices) -> Vec<Finding> {
         let mut findings = Vec::new();
         let is_known = |links: &BTreeMap<_, Url>| links.values().any(|link| known.contains(link.path(), link.query()));
         for (rule, links) in self.links.iter().filter(|(_, links)| !is_known(links)) {
             eprintln!("...  trying {} in a session", rule.0);
-            for link in links.values().filter(|link| *link != page).take(MAX_LINKS) {
+            let trials = pages.iter().flat_map(|page| {
+                links.values().filter(move |link| link != page).take(MAX_LINKS).map(move |link| (*page, link))
+            });
+            for (page, link) in trials {
                 if is_kept_by_session(shop, page, link).await == Some(true) {
                     findings.push(finding(rule, &format!("the session keeps the choice of {link}")));
                     break;
@@ -300,7 +303,7 @@ mod tests {
         let html = "<form action=/set-currency method=post></form><form action=/choose method=post><select name=lang>\
             <option value=de></select></form><form><button name=locale value=en><input name=q value=de></form>\
             <form action=/search method=post><input type=hidden name=lang value=de></form>\
-            <form action=/language><select name=code><option value=de><option value=fr></select></form>\
+            <form action=/language><select name=code><option value=de>Deutsch<option> fr </select></form>\
             <form action=//other.example/lang method=post></form>\
             <form action='/index.php?route=common/currency' method=post></form>\
             <form action='/set-locale;jsessionid=0A1B' method=post></form><form action='/langarm' method=post></form>";

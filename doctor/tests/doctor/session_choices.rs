@@ -97,3 +97,29 @@ fn a_choice_in_the_session_belongs_in_a_cookie_before_visitors_with_an_account_s
     let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
     assert!(notes.contains("parts: set COOKIES_IGNORED"), "{notes}");
 }
+
+/// The home page has no prices, so a currency changes nothing there.
+#[test]
+fn a_choice_that_changes_only_products_is_found() {
+    let report = Shop::start(|asked: &Asked| {
+        let own = asked.cookies.split("; ").find_map(|pair| pair.strip_prefix("sid="));
+        let chosen = ["EUR", "USD"].into_iter().find(|currency| asked.path.ends_with(&format!("/currency/{currency}")));
+        let currency = chosen.or_else(|| own?.split('-').next()).unwrap_or("EUR");
+        let price = if asked.path.starts_with("/books/") { format!("<p>5 {currency}</p>") } else { String::new() };
+        let account = if own.is_some_and(|own| own.ends_with("ann")) { "Ann" } else { "Sign in" };
+        let links = "<a rel=nofollow href=/currency/EUR>EUR</a><a rel=nofollow href=/currency/USD>USD</a>";
+        let text = "<p>A long description.</p>".repeat(8);
+        let page = format!("<header id=user>{account}</header>{links}{price}{}{text}", book_links(8));
+        let reply = if chosen.is_some() { Reply::status(302).with("location", "/") } else { Reply::html(page) };
+        let visitor =
+            own.and_then(|own| own.split('-').nth(1)).map_or_else(|| format!("{:012}", asked.number), str::to_owned);
+        if own.is_some() && chosen.is_none() {
+            reply
+        } else {
+            reply.with("set-cookie", &format!("sid={currency}-{visitor}; Path=/"))
+        }
+    })
+    .examine(&["--login", "sid=EUR-ann"]);
+    assert_eq!(report["vars"]["CHOICES"], "+ /currency/*", "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid", "{report:#}");
+}
