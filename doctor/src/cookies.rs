@@ -80,8 +80,7 @@ pub fn drop(page: &Refused) -> Advice {
 
 /// The rule for visitors with this cookie. None if there is a rule already.
 fn of_visitors(name: &str, common: &[(String, String)], rules: &CookieRules) -> Option<Rule> {
-    let is_varied = rules.varied.iter().any(|varied| varied.name == name);
-    let has_rule = is_varied || rules.personal.contains(name) || rules.ignored.contains(name);
+    let has_rule = rules.is_varied(name) || rules.personal.contains(name) || rules.ignored.contains(name);
     if has_rule || !visitor::may_be_personal(name, rules) {
         return None;
     }

@@ -22,6 +22,7 @@ use super::{
     difference::Difference,
     examine::{Examined, Examiner},
     files, fragments,
+    groups::{self, Groups},
     kinds::{self, Shape},
     negotiation::{self, Finding, Switchers},
     render,
@@ -175,11 +176,14 @@ impl Diagnosis {
         siblings::join(kinds, &Site { examined: &self.examined, addresses: &addresses, linked: &sample.linked })
     }
 
-    /// Finds the languages, devices and formats that have pages of their own.
+    /// Finds the languages, devices, formats and groups that have pages of their own.
     async fn find_variants(&mut self, sample: &Sample) {
         let config = &self.app.config.page;
         let found = negotiation::find(&self.shop, &self.examined, config, &sample.preference_cookies).await;
         self.add(found);
+        let groups = groups::find(&self.examined, &self.app.config.page.cookies);
+        self.visitors.groups = groups.iter().map(Groups::cookie).collect();
+        self.add(groups.iter().map(Groups::finding).collect());
     }
 
     /// Examines pages again in the variant that a newly varied cookie selects, if they differ for a visitor with this cookie.
@@ -191,11 +195,11 @@ impl Diagnosis {
         let examiner = Examiner { app: app.clone(), shop: &self.shop, visitors: &self.visitors };
         for page in &mut self.examined {
             let is_new = has_variant(&app.config.page, &page.url) && !has_variant(&self.app.config.page, &page.url);
-            if is_new && (page.has_different_renders() || page.visits.iter().any(|visit| !visit.differences.is_empty()))
-            {
+            let differs = page.has_different_renders() || page.visits.iter().any(|visit| !visit.differences.is_empty());
+            if is_new && (differs || !self.visitors.groups.is_empty()) {
                 eprintln!("...  examining {} again, with the rules for choices", page.url);
                 if let Some(again) = examiner.examine(&page.url).await {
-                    (page.visits, page.noise, page.renders_differ) = (again.visits, again.noise, again.renders_differ);
+                    *page = again;
                 }
             }
         }

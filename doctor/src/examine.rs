@@ -42,6 +42,8 @@ pub struct Examined {
     pub is_declared_shared: bool,
     /// Names of the cookies that the page sets for a visitor without cookies.
     pub set_cookies: Vec<String>,
+    /// Name and value of each cookie that the page sets for two visitors without the shop's cookies.
+    pub assigned_cookies: Vec<(String, String)>,
     /// See [`cookies::equal_values`], for two visitors without the shop's cookies.
     pub equal_cookies: Vec<(String, String)>,
     /// See [`tokens::double_submit_cookie`].
@@ -149,6 +151,7 @@ impl Examiner<'_> {
             path: key.path().to_owned(),
             is_declared_shared: CacheControl::of_response(headers).is_declared_shared(),
             set_cookies: set_cookies(headers),
+            assigned_cookies: [&first.headers, headers].into_iter().flat_map(render::set_cookie_pairs).collect(),
             equal_cookies: cookies::equal_values(&first.headers, headers),
             csrf_cookie: tokens::double_submit_cookie(headers, &text),
             vary: VaryFields::of(headers),
@@ -217,9 +220,10 @@ impl Examiner<'_> {
         Some(differences)
     }
 
-    /// The page for everybody. Its body lacks the holes and fragments, which edgefront fills for each visitor.
+    /// The page for everybody, or for the first [group](crate::groups) of visitors. Its body lacks the holes and fragments, which
+    /// edgefront fills for each visitor.
     pub async fn render(&self, key: &PageKey) -> Option<SharedRender> {
-        self.variant(key, &SelectingHeaders::default()).await
+        self.variant(key, &self.visitors.group(&self.app.config.page)).await
     }
 
     /// The page for visitors with this variant. Its body lacks the same parts as that of [`Examiner::render`].
@@ -296,6 +300,7 @@ impl Examined {
             verdict: Err(why),
             is_declared_shared: false,
             set_cookies: Vec::new(),
+            assigned_cookies: Vec::new(),
             equal_cookies: Vec::new(),
             csrf_cookie: None,
             vary: Some(VaryFields::default()),

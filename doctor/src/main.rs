@@ -35,6 +35,7 @@ mod elements;
 mod examine;
 mod files;
 mod fragments;
+mod groups;
 mod hole_trial;
 mod kinds;
 mod links;

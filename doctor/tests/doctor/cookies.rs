@@ -92,3 +92,29 @@ fn a_login_that_only_scripts_show_is_noted_with_the_rule_that_shares_pages() {
     let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
     assert!(notes.contains("COOKIES_IGNORED = \\\"+ sid\\\""), "{notes}");
 }
+
+/// An A/B test. The group of a visitor changes a part of each page.
+fn tests_groups(asked: &Asked) -> Reply {
+    let own = asked.cookies.split("; ").find_map(|cookie| cookie.strip_prefix("ab="));
+    let group = own.unwrap_or_else(|| ["a", "b"][asked.number * 7 / 3 % 2]);
+    let account = if asked.cookies.contains("sid=ann") { "Ann" } else { "Sign in" };
+    let text = format!("<p>A long description for {group}.</p>").repeat(8);
+    let page = Reply::html(format!("<header id=user>{account}</header>{}{text}", book_links(8)));
+    if own.is_some() { page } else { page.with("set-cookie", &format!("ab={group}; Path=/")) }
+}
+
+#[test]
+fn each_group_of_a_test_gets_shared_pages() {
+    for options in [&[][..], &["--login", "sid=ann; ab=b"]] {
+        let report = Shop::start(tests_groups).examine(options);
+        assert_eq!(report["vars"]["COOKIES_VARIED"], "+ ab=a|b", "{report:#}");
+        assert_eq!(report["vars"].get("COOKIES_DROPPED"), None, "{report:#}");
+        assert_eq!(report["vars"]["ITEM_ROUTES"], "/books/{item}/", "{report:#}");
+        assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], json!(1.0), "{report:#}");
+        assert!(report["notes"].to_string().contains("into one of 2 groups by chance"), "{report:#}");
+        if !options.is_empty() {
+            assert_eq!(report["vars"]["HOLES"], "+ /,/books/*/ #user <- .", "{report:#}");
+            assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid", "{report:#}");
+        }
+    }
+}
