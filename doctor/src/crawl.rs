@@ -45,7 +45,7 @@ pub struct Sample {
     /// The path of each link and form of the pages, also of those that are not followed.
     pub linked: BTreeSet<String>,
     pub switchers: Switchers,
-    /// Also of redirects and of pages that failed.
+    /// Those of redirects and failed pages, too.
     pub preference_cookies: BTreeSet<PreferenceCookie>,
     pub traces: Traces,
     /// The reason why the crawl ended early, or found one page only, as a message.
@@ -107,8 +107,7 @@ impl Crawl<'_> {
         Ok(sample)
     }
 
-    /// Requests an address with the visitor's cookies. One that sets a language or a currency gets none, because the session would
-    /// keep it.
+    /// Requests an address with the visitor's cookies. An address that sets a language or a currency gets no cookies: the session would keep the choice.
     async fn get(&self, url: &Url, sample: &mut Sample) -> Result<Page, NoPage> {
         let own = Some(&self.visitors.own).filter(|_| !is_switch(url));
         let page = self.shop.get(url, own.and_then(|own| own.cookies(url)).as_ref()).await?;

@@ -99,7 +99,7 @@ pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Opti
     ))
 }
 
-/// Returns whether a cookie keeps a session or a cart by its name.
+/// Returns whether a cookie's name suggests a session or a cart.
 fn names_session(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["sess", "sid", "auth", "token", "cart", "basket"].iter().any(|part| name.contains(part))

@@ -22,7 +22,7 @@ use super::{
     difference::Difference,
     examine::{Examined, Examiner},
     files, fragments,
-    groups::{self, Groups},
+    groups::{self, GroupCookie},
     kinds::{self, Shape},
     negotiation::{self, Finding, Switchers},
     render,
@@ -62,7 +62,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let given = settings.clone();
     let of_links = rules_of_links(&shop, &sample, &settings).await?;
     let settings = settings.with_rules(of_links.iter().flat_map(|found| &found.rules));
-    // To examine an address that chooses would change the language of the session of --login.
+    // A request for such an address would change the language of the --login session.
     let choices = settings.config()?.page.urls.choices;
     sample.pages.retain(|url| !choices.contains(url.path(), url.query()));
     let app = render::edgefront(&settings, &shop)?;
@@ -120,7 +120,7 @@ fn page_of_largest_kind<'a>(sample: &'a Sample, rules: &UrlRules) -> Option<&'a 
     let kind = |page: &Url| sample.addresses.iter().zip(&patterns).find(|(url, _)| *url == page).map(|(_, kind)| kind);
     let size =
         |page: &&Url| kind(page).map_or(0, |own| sample.pages.iter().filter(|other| kind(other) == Some(own)).count());
-    // The last of the largest wins, so the first page comes last.
+    // `max_by_key` returns the last maximum: hence `rev`.
     sample.pages.iter().rev().max_by_key(size)
 }
 
@@ -182,8 +182,8 @@ impl Diagnosis {
         let found = negotiation::find(&self.shop, &self.examined, config, &sample.preference_cookies).await;
         self.add(found);
         let groups = groups::find(&self.examined, &self.app.config.page.cookies);
-        self.visitors.groups = groups.iter().map(Groups::cookie).collect();
-        self.add(groups.iter().map(Groups::finding).collect());
+        self.visitors.group_cookies = groups.iter().map(GroupCookie::cookie).collect();
+        self.add(groups.iter().map(GroupCookie::finding).collect());
     }
 
     /// Examines pages again in the variant that a newly varied cookie selects, if they differ for a visitor with this cookie.
@@ -196,8 +196,8 @@ impl Diagnosis {
         for page in &mut self.examined {
             let is_new = has_variant(&app.config.page, &page.url) && !has_variant(&self.app.config.page, &page.url);
             let differs = page.has_different_renders() || page.visits.iter().any(|visit| !visit.differences.is_empty());
-            if is_new && (differs || !self.visitors.groups.is_empty()) {
-                eprintln!("...  examining {} again, with the rules for choices", page.url);
+            if is_new && (differs || !self.visitors.group_cookies.is_empty()) {
+                eprintln!("...  examining {} again, with its varied cookies", page.url);
                 if let Some(again) = examiner.examine(&page.url).await {
                     *page = again;
                 }
@@ -321,8 +321,8 @@ impl Diagnosis {
         );
         let remedy = if names.is_empty() { "" } else { &remedy };
         Some(format!(
-            "the signed-in visitor sees the same pages as everybody. Either scripts fill in the account's parts{remedy}. Or the cookies \
-             of --login are no longer valid, or only with the User-Agent of their browser: sign in again"
+            "the signed-in visitor sees the same pages as everybody. Scripts may fill in the account's parts{remedy}. Otherwise, the \
+             cookies of --login have expired, or need the User-Agent of their browser: sign in again"
         ))
     }
 

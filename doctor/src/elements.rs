@@ -43,7 +43,7 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
         if one.is_changing(at.clone()) && other.is_changing(at_other.clone()) {
             continue;
         }
-        // A hole has the element's own tag, too.
+        // A hole includes its element's start tag.
         let has_tag = tag_at(one, at.start).is_some_and(|name| tag_at(other, at_other.start) == Some(name));
         let starts_before = |start: usize| start < at.start || start == at.start && has_tag && !at.is_empty();
         let around =

@@ -223,7 +223,7 @@ impl Examiner<'_> {
     /// The page for everybody, or for the first [group](crate::groups) of visitors. Its body lacks the holes and fragments, which
     /// edgefront fills for each visitor.
     pub async fn render(&self, key: &PageKey) -> Option<SharedRender> {
-        self.variant(key, &self.visitors.group(&self.app.config.page)).await
+        self.variant(key, &self.visitors.group_variant(&self.app.config.page)).await
     }
 
     /// The page for visitors with this variant. Its body lacks the same parts as that of [`Examiner::render`].

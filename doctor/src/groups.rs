@@ -6,7 +6,7 @@ use edgefront::config::rules::{CookieKind, CookieRules};
 
 use super::{advice::Rule, examine::Examined, negotiation::Finding, tokens};
 
-/// A cookie with more values tells more about a visitor than a group.
+/// With more values, a cookie may identify a visitor.
 const MAX_GROUPS: usize = 4;
 /// A value on fewer pages may belong to one visitor, or to one page.
 const MIN_PAGES: usize = 3;
@@ -15,13 +15,13 @@ const RISK: &str = "visitors with another value get pages of their own; add a va
     each new visitor comes from the shop.";
 
 /// A cookie of groups, with its values.
-pub struct Groups {
+pub struct GroupCookie {
     name: String,
     values: BTreeSet<String>,
 }
 
 /// The cookies of groups that have no rule yet.
-pub fn find(sample: &[Examined], rules: &CookieRules) -> Vec<Groups> {
+pub fn find(sample: &[Examined], rules: &CookieRules) -> Vec<GroupCookie> {
     let mut pages: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
     for page in sample {
         for (name, value) in &page.assigned_cookies {
@@ -30,12 +30,14 @@ pub fn find(sample: &[Examined], rules: &CookieRules) -> Vec<Groups> {
     }
     let is_open = |name: &str| !tokens::is_csrf_cookie(name) && rules.kind(name, "") == CookieKind::Unknown;
     let found = pages.into_iter().filter(|(name, pages)| is_open(name) && are_groups(pages));
-    let groups = found
-        .map(|(name, pages)| Groups { name: name.to_owned(), values: pages.into_keys().map(str::to_owned).collect() });
+    let groups = found.map(|(name, pages)| GroupCookie {
+        name: name.to_owned(),
+        values: pages.into_keys().map(str::to_owned).collect(),
+    });
     groups.filter(|groups| CookieRules::parse_varied(&groups.rule()).is_ok()).collect()
 }
 
-/// Returns whether chance chooses a value. `pages`: the addresses of the pages that set each value.
+/// Returns whether the values are assigned by chance. `pages`: the addresses of the pages that set each value.
 fn are_groups(pages: &BTreeMap<&str, BTreeSet<&str>>) -> bool {
     let has_several = |url: &&str| pages.values().filter(|urls| urls.contains(url)).count() > 1;
     (2..=MAX_GROUPS).contains(&pages.len())
@@ -43,7 +45,7 @@ fn are_groups(pages: &BTreeMap<&str, BTreeSet<&str>>) -> bool {
         && pages.values().flatten().any(has_several)
 }
 
-impl Groups {
+impl GroupCookie {
     fn rule(&self) -> String {
         let values: Vec<_> = self.values.iter().map(String::as_str).collect();
         format!("{}={}", self.name, values.join("|"))

@@ -134,8 +134,9 @@ impl HoleTrial<'_> {
     /// personal.
     fn hole_cookies(&self, cookies: &HeaderValue) -> Result<Option<Vec<String>>, Failure> {
         let (rules, proposed) = (self.given.config()?.page.cookies, self.settings.config()?.page.cookies);
-        let mut names = visitor::identifying_cookies(cookies, &rules);
-        names.retain(|name| proposed.csrf.as_ref() != Some(name) && !proposed.is_varied(name));
+        let Some(cookies) = visitor::without_varied(cookies, &proposed) else { return Ok(None) };
+        let mut names = visitor::identifying_cookies(&cookies, &rules);
+        names.retain(|name| proposed.csrf.as_ref() != Some(name));
         let is_open = |name: &String| matches!(rules.kind(name, ""), CookieKind::Unknown | CookieKind::Hole);
         let may_be_hole =
             |name: &String| is_open(name) && (rules.holes.contains(name) || visitor::may_be_personal(name, &rules));

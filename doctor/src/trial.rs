@@ -73,7 +73,7 @@ impl Trial<'_> {
             let (reason, set_cookies, bytes) = match &key {
                 Err(reason) => (*reason, Vec::new(), 0),
                 Ok(key) => {
-                    let Some(first) = render::variant(&app, key, &self.visitors.group(config)).await else {
+                    let Some(first) = render::variant(&app, key, &self.visitors.group_variant(config)).await else {
                         return Ok(not_verified(&page.url));
                     };
                     let Err(NotStored { reason, .. }) = first.verdict() else {

@@ -53,7 +53,7 @@ pub struct Visitors {
     /// The cookies that the shop set during the crawl.
     pub own: Jar,
     /// The cookies of the first group of each kind: see [`groups`](super::groups).
-    pub groups: Vec<String>,
+    pub group_cookies: Vec<String>,
     login: Option<HeaderValue>,
 }
 
@@ -63,7 +63,7 @@ impl Visitors {
     pub fn new(login: Option<&str>) -> Result<Self, Failure> {
         let refused = |cause| Failure::new(cause, "copy the value of the header Cookie from a browser");
         let Some(text) = login.map(|text| text.trim().trim_start_matches("Cookie:").trim()) else {
-            return Ok(Self { own: Jar::default(), groups: Vec::new(), login: None });
+            return Ok(Self { own: Jar::default(), group_cookies: Vec::new(), login: None });
         };
         if text.is_empty() {
             let remedy =
@@ -74,12 +74,13 @@ impl Visitors {
             return Err(refused("--login has no name=value"));
         }
         let login = HeaderValue::from_str(text).map_err(|_| refused("--login is not a Cookie header"))?;
-        Ok(Self { own: Jar::default(), groups: Vec::new(), login: Some(login) })
+        Ok(Self { own: Jar::default(), group_cookies: Vec::new(), login: Some(login) })
     }
 
     /// The visitors with cookies, and what they send to `url`. A visitor without cookies for it is left out.
     pub fn with_cookies(&self, url: &Url) -> Vec<(Visitor, HeaderValue)> {
-        let analytics = self.groups.iter().fold(ANALYTICS.to_owned(), |cookies, group| format!("{cookies}; {group}"));
+        let analytics =
+            self.group_cookies.iter().fold(ANALYTICS.to_owned(), |cookies, group| format!("{cookies}; {group}"));
         let analytics = HeaderValue::try_from(analytics).ok();
         [
             (Visitor::WithAnalytics, analytics),
@@ -91,9 +92,9 @@ impl Visitors {
         .collect()
     }
 
-    /// The choice of a visitor who has only the cookies of the first groups.
-    pub fn group(&self, config: &PageConfig) -> SelectingHeaders {
-        let cookies = HeaderValue::try_from(self.groups.join("; ")).ok().filter(|cookies| !cookies.is_empty());
+    /// The variant of a visitor with only the cookies of the first groups.
+    pub fn group_variant(&self, config: &PageConfig) -> SelectingHeaders {
+        let cookies = HeaderValue::try_from(self.group_cookies.join("; ")).ok().filter(|cookies| !cookies.is_empty());
         cookies.and_then(|cookies| variant(&cookies, config)).unwrap_or_default()
     }
 }

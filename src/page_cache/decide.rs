@@ -68,7 +68,7 @@ pub struct StepFacts {
     pub wait: Option<Waited>,
 }
 
-/// The pages of which a request may get a shared render.
+/// The pages that a request may get from a shared render.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eligibility {
     /// Any page.

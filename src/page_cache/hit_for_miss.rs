@@ -34,8 +34,8 @@ pub struct Unstorable {
     pub reason: Reason,
     /// The part of the response that gives the reason, for operators.
     pub cause: String,
-    /// The response gives a visitor cookies of `COOKIES_VARIED`, and no others. So it says nothing about requests that have them.
-    pub gives_choice: bool,
+    /// The response sets only cookies of `COOKIES_VARIED` that the request lacks. It says nothing about requests that have them.
+    pub sets_only_varied_cookies: bool,
     /// The item that the response names, for purges.
     pub item: Option<ItemId>,
     /// The response's tags, for purges.
@@ -75,13 +75,13 @@ pub enum FollowUp {
 }
 
 impl FollowUp {
-    /// `was_compressed`: the origin was asked for a compressed body. `is_of_one_client`: the response says nothing about
+    /// `asked_for_gzip`: the origin was asked for a compressed body. `is_of_one_client`: the response says nothing about
     /// other clients, because they still have the page, or because this client's headers may have caused the response. One
     /// client's reload or variant must not delete the page for the others.
     #[must_use]
-    pub const fn of(reason: Reason, was_compressed: bool, is_of_one_client: bool) -> Self {
+    pub const fn of(reason: Reason, asked_for_gzip: bool, is_of_one_client: bool) -> Self {
         match reason {
-            Reason::Encoding if was_compressed => Self::RenderUncompressed,
+            Reason::Encoding if asked_for_gzip => Self::RenderUncompressed,
             Reason::Vary => Self::NoteClass,
             Reason::Unpopular if is_of_one_client => Self::NoteClass,
             Reason::Unpopular => Self::NoteUnpopular,
@@ -140,7 +140,7 @@ mod tests {
         let mut page = Unstorable {
             reason: Reason::SetCookie,
             cause: "set-cookie: a, b".to_owned(),
-            gives_choice: false,
+            sets_only_varied_cookies: false,
             item: None,
             tags,
         };

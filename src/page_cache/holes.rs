@@ -215,10 +215,14 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
 }
 
 /// Joins the holes of the rules with those of included fragments. An element within a fragment arrives with the fragment. A fragment
-/// that overlaps another element arrives with the element.
+/// that overlaps another element arrives with the element, and so does one that is the whole content of a user or cart element.
 fn joined(mut elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
     let overlaps = |one: &Hole, other: &Hole| one.range.start < other.range.end && one.range.end > other.range.start;
-    let contains = |one: &Hole, other: &Hole| one.range.start <= other.range.start && other.range.end <= one.range.end;
+    let contains = |include: &Hole, element: &Hole| {
+        let is_content =
+            matches!(element.content, HoleContent::User | HoleContent::Cart) && include.range == element.range;
+        include.range.start <= element.range.start && element.range.end <= include.range.end && !is_content
+    };
     included.retain(|include| elements.iter().all(|element| !overlaps(include, element) || contains(include, element)));
     elements.retain(|element| !included.iter().any(|include| overlaps(include, element)));
     included.extend(elements);
@@ -382,8 +386,11 @@ mod tests {
         let holes = joined(elements.to_vec(), included.to_vec());
         assert_eq!(
             holes.iter().map(|hole| (hole.range.clone(), hole.include().is_some())).collect::<Vec<_>>(),
-            [(0..4, true), (5..7, true), (8..10, true), (11..12, false), (13..16, false)]
+            [(0..4, true), (5..7, false), (8..10, true), (11..12, false), (13..16, false)]
         );
+        let element = HoleContent::Element { selector: "#mini".into(), index: 0 };
+        let holes = joined(vec![hole(5..7, &element)], vec![hole(5..7, &include)]);
+        assert!(holes.len() == 1 && holes[0].include().is_some(), "the fragment is the element");
     }
 
     #[test]

@@ -17,12 +17,12 @@ pub enum Rendered {
     /// A response that cannot be stored.
     Unstorable {
         status: StatusCode,
-        /// The visitor's own request may follow a [refusal](is_refusal).
+        /// After a [refusal](is_refusal), the visitor's own request may follow.
         may_ask_for_visitor: bool,
         /// The visitor's own request may get another response.
         may_differ: bool,
     },
-    /// A page whose ESI is refused.
+    /// A page whose ESI edgefront cannot process.
     RefusedEsi,
     /// No response: the origin is down, or there is no room for the page.
     NoResponse,
@@ -49,7 +49,7 @@ pub enum LastStep {
     /// The response to the visitor's own request. The response to the shared render is dropped, because its `Set-Cookie` would
     /// replace the visitor's session at the origin.
     Forward,
-    /// As `Forward`. The response shows whether the origin refuses only shared renders.
+    /// `Forward`; its response shows whether the origin refuses only shared renders.
     ForwardAfterRefusal,
     /// The response to the shared render.
     PassOn,
@@ -66,7 +66,7 @@ pub fn last_step(rendered: Rendered, may_replace_error: bool) -> LastStep {
     }
     match rendered {
         Rendered::Storable { may_be_served: true, .. } => LastStep::Serve,
-        // The visitor may be identified. The own request of a visitor does not announce ESI, so the origin fills the page.
+        // A cookie may identify the visitor, or ESI is refused: the visitor's own request does not announce ESI.
         Rendered::Storable { .. } | Rendered::RefusedEsi => LastStep::Forward,
         Rendered::Unstorable { status, may_ask_for_visitor: true, .. } if is_refusal(status) => {
             LastStep::ForwardAfterRefusal

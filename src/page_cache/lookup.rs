@@ -192,6 +192,18 @@ impl<'a> Lookup<'a> {
             .repeatable()
     }
 
+    /// The lease that Redis grants if it executes the script. None if the lookup requests none.
+    #[must_use]
+    pub fn lease(&self) -> Option<Lease> {
+        (!self.duration.is_zero()).then(|| Lease {
+            key: self.key.clone(),
+            id: self.lease_id.clone(),
+            stamp: 0,
+            duration: self.duration,
+            has_variants: false,
+        })
+    }
+
     /// Decodes the script's reply.
     ///
     /// # Errors

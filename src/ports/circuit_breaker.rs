@@ -50,7 +50,7 @@ impl CircuitBreaker {
     }
 
     /// Records the outcome of a request. Only a timeout counts: an error that arrives at once delays nobody. Under a rate
-    /// limit, a circuit that opens after refusals would keep visitors from the calls that succeed.
+    /// limit, opening the circuit would also block the calls that succeed.
     pub fn record<T>(&self, outcome: &Result<T, upstash_rest::Error>, now: Timestamp) {
         match outcome {
             Ok(_) => self.timeouts.set(0),

@@ -40,8 +40,8 @@ pub fn set_cookie_pair(line: &HeaderValue) -> Option<(String, String)> {
     Some((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// The `Set-Cookie` line of the response for `path`, for the response to another request. Without a valid `Path`, it gets the path
-/// that the browser would give to the cookie (RFC 6265 §5.1.4, §5.2.4).
+/// Moves a `Set-Cookie` line from the response for `path` to another response. Without a valid `Path`, the line gets the browser's
+/// default path (RFC 6265 §5.1.4, §5.2.4).
 #[must_use]
 pub fn at_path(line: &HeaderValue, path: &str) -> HeaderValue {
     let text = String::from_utf8_lossy(line.as_bytes());
@@ -53,7 +53,7 @@ pub fn at_path(line: &HeaderValue, path: &str) -> HeaderValue {
     if paths.last() == Some(true) {
         return line.clone();
     }
-    // No attribute can have a semicolon.
+    // A semicolon would end the attribute.
     let expressible = path.split(';').next().unwrap_or_default();
     let directory =
         expressible.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty());
@@ -78,7 +78,15 @@ pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
 #[must_use]
 pub fn is_deletion(value: &str, attributes: &str) -> bool {
     let attributes = attributes.to_ascii_lowercase();
-    value.trim().is_empty() || ["max-age=0", "max-age=-", "1970"].iter().any(|part| attributes.contains(part))
+    let deletes = |attribute: &str| {
+        let (name, text) = attribute.split_once('=').unwrap_or((attribute, ""));
+        match name.trim() {
+            "max-age" => text.trim().starts_with(['0', '-']),
+            "expires" => text.contains("1970"),
+            _ => false,
+        }
+    };
+    value.trim().is_empty() || attributes.split(';').any(deletes)
 }
 
 /// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name. So bytes
@@ -149,7 +157,7 @@ mod tests {
             headers.append(header::COOKIE, HeaderValue::from_static(line));
         }
         let deleted = "d=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0";
-        for line in ["sid=new; Path=/; Max-Age=60", "c = 3", "a=; Path=/", deleted] {
+        for line in ["sid=new; Path=/poster_1970; Max-Age=60", "c = 3", "a=; Path=/", deleted] {
             apply_set_cookie(&mut headers, &HeaderValue::from_static(line));
         }
         assert_eq!(headers.get("cookie").unwrap(), "b=2; sid=new; c=3");

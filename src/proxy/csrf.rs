@@ -74,11 +74,11 @@ pub fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> Option<bool> {
     Some(own.is_ok_and(|own| own.is_tuple() && origins.iter().eq([&own.ascii_serialization()])))
 }
 
-/// Returns whether another site sent the request. From such a request, the browser keeps cookies with `SameSite=Lax` back, unless it
+/// Returns whether another site sent the request. With such a request, the browser sends no `SameSite=Lax` cookie, unless it
 /// follows a link.
 ///
-/// Other hosts of the same site are not foreign. A browser without `Sec-Fetch-Site` names the sender's host in `Origin`. `null` names
-/// none: with `Referrer-Policy: no-referrer`, the shop's own forms send it. Apps and services send neither header.
+/// With `Sec-Fetch-Site`, other hosts of the same site do not count. A browser without it names the sender's host in `Origin`, and
+/// each other host counts. `null` names none: with `Referrer-Policy: no-referrer`, the shop's own forms send it. Apps and services send neither header.
 #[must_use]
 pub fn is_cross_site(uri: &Uri, headers: &HeaderMap) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {

@@ -82,6 +82,12 @@ pub async fn finish(
     let default = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
     let item = directives.item.take();
+    if visit.may_lack_session_cookie && directives.user.is_none() && directives.cart.take().is_some() {
+        // The cookie of a new session would replace that of the visitor's session.
+        log::warn!(
+            "Edge-Cart was not executed: another site sent the request, so it lacks the visitor's session cookie"
+        );
+    }
     let mut background = Vec::new();
     let (cookie, failed) = if let Some(order) = directives.order.take() {
         // The order is accepted, so no limit and no failure of the other directives may replace the response.

@@ -120,7 +120,7 @@ async fn fetch_path(app: &Rc<App>, page: &RequestHead, path: &str) -> Result<Fra
     let uri = with_path(&page.uri, path).ok_or_else(|| failed(&"no path"))?;
     let request = part_request(uri, &page.headers, &app.config.page.headers);
     let visit = Visit::of(app, &request, app.clock.now());
-    let visit = Visit { may_hide_session: page.may_hide_session(), ..visit };
+    let visit = Visit { may_lack_session_cookie: page.may_lack_session_cookie(), ..visit };
     let (head, body) = fetch_for(visit, request).await.into_parts();
     if head.status != StatusCode::OK {
         return Err(failed(&format_args!("status {}", head.status.as_u16())));

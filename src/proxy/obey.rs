@@ -68,12 +68,6 @@ pub(super) async fn obey(
             }
         }
         (directives.user, directives.logout) = (None, None);
-        if token.is_none() && visit.may_hide_session && directives.cart.take().is_some() {
-            // The cookie of a new session would replace that of the visitor's session.
-            log::warn!(
-                "Edge-Cart was not executed: another site sent the request, so it lacks the visitor's session cookie"
-            );
-        }
         if let Some(changes) = &directives.cart {
             let write = Box::pin(write_cart(&app.redis, visit, token.as_ref(), changes, idempotency_key)).await?;
             if let Some(session) = write.session.filter(|_| write.created) {
@@ -100,9 +94,9 @@ pub(super) async fn obey_with_order(
     user: Option<&UserId>,
     request: &HeaderMap,
 ) -> (Option<HeaderValue>, BackgroundTask) {
-    if visit.may_hide_session {
+    if visit.may_lack_session_cookie {
         log::warn!(
-            "the items of an order stay in the cart: another site sent the request, so it lacks the visitor's session \
+            "the items of an order may stay in the cart: another site sent the request, so it lacks the visitor's session \
              cookie; report such an order by POST /orders"
         );
     }
@@ -211,7 +205,14 @@ async fn log_out(redis: &Redis, visit: &Visit, scope: &LogoutScope, user: Option
     if let LogoutScope::User(named) = scope {
         return sessions::log_out_user(redis, named, *now, config).await.map(drop);
     }
-    let Some(token) = &visit.token else { return Ok(()) };
+    let Some(token) = &visit.token else {
+        if visit.may_lack_session_cookie {
+            log::warn!(
+                "Edge-Logout ended no session: another site sent the request, so it lacks the visitor's session cookie"
+            );
+        }
+        return Ok(());
+    };
     if *scope == LogoutScope::All {
         let user = match user {
             Some(user) => Some(user.clone()),

@@ -29,8 +29,8 @@ pub struct Visit {
     pub now: Timestamp,
     /// The token of a correctly signed cookie; its session may have ended.
     pub token: Option<Token>,
-    /// The visitor may have a session without the token: see [`RequestHead::may_hide_session`].
-    pub may_hide_session: bool,
+    /// The visitor may have a session although the request has no token: see [`RequestHead::may_lack_session_cookie`].
+    pub may_lack_session_cookie: bool,
     /// The item that the URL names.
     pub item: Option<ItemId>,
     pub network: Option<ClientNetwork>,
@@ -53,7 +53,7 @@ impl Visit {
             app: app.clone(),
             now,
             token: app.keyring.read(request.headers(), now),
-            may_hide_session: may_hide_session(request.method(), request.uri(), request.headers()),
+            may_lack_session_cookie: may_lack_session_cookie(request.method(), request.uri(), request.headers()),
             item: config.page.urls.items.item(path, query),
             network: ClientNetwork::of(request.headers()),
             sends_cart: config.origin.cart_routes.contains(path) || sale.is_some(),
@@ -105,8 +105,8 @@ impl RequestHead {
     /// Returns whether the browser may have kept the session cookie back (`SameSite=Lax`): another site sent this unsafe request,
     /// which has no session cookie.
     #[must_use]
-    pub fn may_hide_session(&self) -> bool {
-        may_hide_session(&self.method, &self.uri, &self.headers)
+    pub fn may_lack_session_cookie(&self) -> bool {
+        may_lack_session_cookie(&self.method, &self.uri, &self.headers)
     }
 
     /// The request without a body.
@@ -127,6 +127,6 @@ impl RequestHead {
     }
 }
 
-fn may_hide_session(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+fn may_lack_session_cookie(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
     !method.is_safe() && !cookie::is_sent(headers) && is_cross_site(uri, headers)
 }

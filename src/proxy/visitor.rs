@@ -75,7 +75,7 @@ impl VisitorContext {
     /// # Errors
     /// [`Error::Redis`].
     pub async fn read(visit: &Visit) -> Result<Self, Error> {
-        if visit.may_hide_session {
+        if visit.may_lack_session_cookie {
             return Ok(Self::default());
         }
         let (redis, config) = (&visit.app.redis, &visit.app.config.session);
@@ -97,7 +97,7 @@ impl VisitorContext {
     /// The facts about a visitor while Redis is down. Without a token, there is no session to read.
     #[must_use]
     pub fn without_redis(visit: &Visit) -> Self {
-        let is_unknown = visit.token.is_some() || visit.may_hide_session;
+        let is_unknown = visit.token.is_some() || visit.may_lack_session_cookie;
         let session = if is_unknown { SessionState::Unknown } else { SessionState::None };
         Self { session, ..Self::default() }
     }

@@ -138,7 +138,7 @@ impl Schedule {
     }
 
     /// The next refresh, for people. During a refresh it is now, or the end of the lease if the period is longer than a
-    /// lease: no run keeps such rows. A next time more than a period away is always the end of a lease.
+    /// lease: no run keeps such rows. A next time more than a period away is the end of a lease, or of the pause after a failed refresh.
     #[must_use]
     pub fn next_refresh(&self, now: Timestamp) -> Timestamp {
         if self.next > now + self.period() { now.max(self.next - LEASE) } else { self.next }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Parses the arguments of the command line.
 ///
 /// # Errors
-/// The exit code, after the message is printed: 1 for every failure, while clap's own is 2. `--help` is none.
+/// The exit code, after the message is printed: 1 for every failure (clap uses 2), 0 for `--help`.
 pub fn parse<A: Parser>() -> Result<A, ExitCode> {
     A::try_parse().map_err(|error| {
         let _ = error.print();

@@ -42,10 +42,10 @@ const RULES: [(&[&str], &str); 4] = [
     (&["image/avif", "image/webp"], IMAGE_RISK),
 ];
 
-const HTML_RISK: &str = "a client that accepts HTML, or every type, gets this page, also one that prefers a format that was \
+const HTML_RISK: &str = "a client that accepts HTML, or every type, gets this page, even if it prefers a format that was \
     not compared.";
 const IMAGE_RISK: &str = "a client that accepts HTML, or every type, gets a page that differs by these types of images only, \
-    also one that prefers a format that was not compared.";
+    even if it prefers a format that was not compared.";
 
 /// The values of `Accept` that select a page. None if the shop did not answer.
 pub async fn values(shop: &Shop, pages: &[&Examined]) -> Option<Values> {

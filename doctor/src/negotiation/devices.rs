@@ -29,7 +29,7 @@ pub async fn values(shop: &Shop, pages: &[&Url], is_named: bool) -> Option<Value
         if !is_named && page.is_same(PHONES[0]).await? {
             continue;
         }
-        // The first one is what edgefront sends for all other clients.
+        // edgefront sends `edgefront` for all other clients.
         let is_same = page.is_same("edgefront").await? && page.is_same(CRAWLER).await?;
         let mut phone = ComparedPage::new(shop, url, header::USER_AGENT, PHONE).await?;
         let are_phones = phone.is_same(PHONES[0]).await? && phone.is_same(PHONES[1]).await?;

@@ -23,7 +23,7 @@ const LANGUAGES: [&str; 51] = [
     "ca", "is",
 ];
 
-/// Maximum number of languages: edgefront keeps 16 variants of a page. A page with more languages repeats the header.
+/// Maximum number of languages: edgefront keeps 16 variants of a page. With more languages, the page only echoes the header.
 pub const MAX_LANGUAGES: usize = 16;
 
 const LANGUAGE_RISK: &str = "a visitor whose languages are not listed gets the page that the shop sends without this \

@@ -41,15 +41,14 @@ const SAME_RISK: &str = "all clients get the same page, also those that were not
 const COOKIE_RISK: &str =
     "visitors with another value get pages of their own; add a value when the shop gets a language or a currency.";
 
-/// The finding on one request header, or on the cookie that replaces it.
+/// A note for the operator, and the rules that it proposes.
 pub struct Finding {
     pub note: String,
     pub rules: Vec<Rule>,
 }
 
 /// Looks for the values of the headers that select pages which edgefront stores. A header that a rule names already is left
-/// out. A shop that says nothing about sharing, or forbids it, has no reason to name a header in `Vary`, so its pages are compared
-/// in any case. Only `Accept` must be named: without `Vary`, edgefront sends shared renders the same one.
+/// out. Pages are compared even without `Vary`, because a shop that does not share them need not send it. `Accept` is compared only if `Vary` names it: otherwise all shared renders send the same one.
 ///
 /// `set`: the cookies of preferences that the shop has set.
 pub async fn find(
@@ -119,8 +118,8 @@ impl Finding {
     fn of_cookie(preference: Preference, rule: &VariedRule) -> Self {
         let (name, noun) = (&rule.cookie.name, preference.noun());
         let note = format!(
-            "the cookie {name} selects the {noun} of pages: COOKIES_VARIED {rule} gives its visitors shared pages, one for \
-             each value. Risk: {COOKIE_RISK}"
+            "the cookie {name} selects the {noun} of pages: COOKIES_VARIED {rule} stores a shared page for each value. \
+             Risk: {COOKIE_RISK}"
         );
         let rules = vec![Rule { variable: "COOKIES_VARIED", value: rule.to_string(), risk: COOKIE_RISK }];
         Self { note: note.trim_end_matches('.').to_owned(), rules }

@@ -18,7 +18,7 @@ const NAMES: [&str; 3] = ["language", "locale", "currenc"];
 const WORDS: [&str; 8] =
     ["lang", "langs", "setlang", "changelang", "switchlang", "selectlang", "culture", "setculture"];
 
-/// A preference that a visitor sets with a link or a form.
+/// A preference that a shop keeps for a visitor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Preference {
     Language,
@@ -26,7 +26,7 @@ pub enum Preference {
 }
 
 impl Preference {
-    /// The preference of which this is a value, such as `de_DE` or `EUR`.
+    /// The preference with this value, such as `de_DE` or `EUR`.
     pub fn of(value: &str) -> Option<Self> {
         if is_language(value) {
             return Some(Self::Language);
@@ -34,7 +34,7 @@ impl Preference {
         CURRENCIES.iter().any(|code| code.eq_ignore_ascii_case(value)).then_some(Self::Currency)
     }
 
-    /// The preference of an address that [`names_preference`].
+    /// The preference in a text that [`names_preference`].
     pub fn named_in(address: &str) -> Self {
         if address.to_ascii_lowercase().contains("currenc") { Self::Currency } else { Self::Language }
     }
@@ -52,13 +52,13 @@ impl Preference {
         }
     }
 
-    /// Returns whether a page fits a value of a cookie. A page rarely announces its currency.
+    /// Returns whether a page announces this language. Every page fits a currency, because few announce theirs.
     pub fn fits(self, page: &Page, value: &str) -> bool {
         self == Self::Currency || language_of(page).is_some_and(|own| primary(&own) == primary(value))
     }
 }
 
-/// Returns whether an address probably sets a language or a currency, by its words.
+/// Returns whether an address or a name has a word for a language or a currency.
 pub fn names_preference(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     let mut words = address.split(|character: char| !character.is_ascii_alphanumeric());

@@ -24,14 +24,14 @@ use crate::{
 };
 
 const VARIABLE: &str = "CHOICES";
-const RISK: &str = "none for visitors: those who choose get pages of their own as long as they have a session.";
+const RISK: &str = "none: visitors who choose get pages of their own until their session ends.";
 /// Most links that are tried for one rule. One is not enough: the link to the page's own language changes nothing.
 const MAX_LINKS: usize = 3;
 /// Most rules that are tried.
 const MAX_RULES: usize = 5;
 
-/// Names of parameters that select an action, in lower case: of shops with one front controller, and `_action` of Astro. Those that
-/// name the kind of a page can select an action, too.
+/// Names of parameters that select an action, in lower case, such as `_action` of Astro. Parameters of [`names_kind`] can select an
+/// action, too.
 const ACTIONS: [&str; 6] = ["action", "_action", "do", "cmd", "op", "task"];
 
 /// A valid entry of `CHOICES`, such as `/language/*` or `?route=common/language`.
@@ -149,7 +149,7 @@ impl Switchers {
         findings
     }
 
-    /// The first preference that the session keeps, or may keep: the rule of its switch.
+    /// The first rule for a preference that the session keeps, or may keep.
     pub fn kept_by_session(&self, config: &Config) -> Option<String> {
         let mut tried = config.page.urls.choices.names().into_iter();
         tried.next().or_else(|| self.untried(config).next().map(|(rule, _)| rule.0.clone()))

@@ -94,7 +94,7 @@ fn a_login_that_only_scripts_show_is_noted_with_the_rule_that_shares_pages() {
 }
 
 /// An A/B test. The group of a visitor changes a part of each page.
-fn tests_groups(asked: &Asked) -> Reply {
+fn shop_with_ab_test(asked: &Asked) -> Reply {
     let own = asked.cookies.split("; ").find_map(|cookie| cookie.strip_prefix("ab="));
     let group = own.unwrap_or_else(|| ["a", "b"][asked.number * 7 / 3 % 2]);
     let account = if asked.cookies.contains("sid=ann") { "Ann" } else { "Sign in" };
@@ -106,7 +106,7 @@ fn tests_groups(asked: &Asked) -> Reply {
 #[test]
 fn each_group_of_a_test_gets_shared_pages() {
     for options in [&[][..], &["--login", "sid=ann; ab=b"]] {
-        let report = Shop::start(tests_groups).examine(options);
+        let report = Shop::start(shop_with_ab_test).examine(options);
         assert_eq!(report["vars"]["COOKIES_VARIED"], "+ ab=a|b", "{report:#}");
         assert_eq!(report["vars"].get("COOKIES_DROPPED"), None, "{report:#}");
         assert_eq!(report["vars"]["ITEM_ROUTES"], "/books/{item}/", "{report:#}");

@@ -384,7 +384,7 @@ fn sentence(report: &Value) -> &str {
 fn a_login_that_changes_no_page_is_noted_with_both_causes() {
     let shop = Shop::start(|_| Reply::html(book_links(3)).with("cache-control", "public, s-maxage=60"));
     let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
-    assert!(notes.contains("scripts fill in the account's parts") && notes.contains("no longer valid"), "{notes}");
+    assert!(notes.contains("cripts may fill in the account's parts") && notes.contains("have expired"), "{notes}");
     assert!(!notes.contains("COOKIES_IGNORED"), "the visitor gets the stored page");
 }
 

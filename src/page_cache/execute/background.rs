@@ -22,13 +22,13 @@ use crate::{
     ports::{answer::BackgroundTask, error::Error, fetch::Response, time::Timestamp},
 };
 
-/// A shared render after a response.
+/// A shared render that no visitor waits for.
 pub struct BackgroundRender {
     pub app: Rc<App>,
     pub key: PageKey,
     pub selecting: SelectingHeaders,
     pub popularity: Popularity,
-    /// The personal response before this render, if a header of its request may have selected it.
+    /// The personal response before this render, if the visitor's headers may have selected it.
     pub follows: Option<PersonalHead>,
 }
 
@@ -45,7 +45,7 @@ impl BackgroundRender {
             let mut request = RenderRequest::in_background(&self.key, &self.selecting, self.popularity, vary);
             (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
             let outcome = match render_whole(&app, &request).await {
-                // A stored page may replace the error of this render.
+                // With a stored page, this is an error: the stored page stays.
                 Err(Error::Esi(cause)) if stored.is_none() => {
                     Ok(WholeRender::NotStorable(UnstorableResponse::of_refused_esi(cause)))
                 }
@@ -57,20 +57,20 @@ impl BackgroundRender {
                     if let Some(head) = self.follows.as_ref().filter(|head| !head.is_like(&page)) =>
                 {
                     log::warn!(
-                        "page cache: a page was not stored: without its headers, a request gets another response"
+                        "page cache: a page was not stored: its response depends on headers of the visitor's request"
                     );
                     app.pages.note_unstorable_for(&head.class, app.clock.now());
                     LeaseEnd::Release
                 }
                 // An error that caches may store counts as a page if no page is stored.
                 Ok(WholeRender::Complete { page, .. }) if is_first || !is_failure(page.status) => LeaseEnd::Store(page),
-                // Without a stored page, a background render follows a response of the origin to a visitor.
+                // Without a stored page, the origin has just answered a visitor: it refuses shared renders only.
                 Ok(WholeRender::NotStorable(UnstorableResponse { response, why, .. }))
                     if !is_failure(response.status()) || is_first && had_failed =>
                 {
                     let is_refused = is_first && is_refusal(response.status());
                     let why = if is_refused { why.refused(response.status()) } else { *why };
-                    let may_cause = why.gives_choice || self.selecting.may_cause(response.status());
+                    let may_cause = why.sets_only_varied_cookies || self.selecting.may_cause(response.status());
                     self.follow_up(why, others_have_page || may_cause)
                 }
                 Ok(_) => self.fail(&"error of the origin"),
@@ -121,23 +121,23 @@ pub struct PersonalHead {
     class: RequestClass,
     status: StatusCode,
     content_type: Option<HeaderValue>,
-    /// The names that begin with `x-`.
-    extensions: Vec<HeaderName>,
+    /// The names of headers that begin with `x-`.
+    x_headers: Vec<HeaderName>,
 }
 
 impl PersonalHead {
     /// `class`: that of the request.
     pub fn of(response: &Response, class: RequestClass) -> Self {
         let (status, headers) = (response.status(), response.headers());
-        let extensions = headers.keys().filter(|name| name.as_str().starts_with("x-")).cloned().collect();
-        Self { class, status, content_type: headers.get(header::CONTENT_TYPE).cloned(), extensions }
+        let x_headers = headers.keys().filter(|name| name.as_str().starts_with("x-")).cloned().collect();
+        Self { class, status, content_type: headers.get(header::CONTENT_TYPE).cloned(), x_headers }
     }
 
     /// Returns whether a shared render of the page has the same status and type, and lacks none of the extension headers.
     fn is_like(&self, page: &StoredPage) -> bool {
         self.status == page.status
             && self.content_type.as_ref() == page.headers.get(header::CONTENT_TYPE)
-            && self.extensions.iter().all(|name| page.headers.contains_key(name))
+            && self.x_headers.iter().all(|name| page.headers.contains_key(name))
     }
 }
 

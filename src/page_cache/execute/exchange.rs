@@ -88,8 +88,13 @@ impl UnstorableResponse {
     /// The response of a page whose ESI is refused: it has no content.
     pub(super) fn of_refused_esi(cause: String) -> Self {
         log::error!("page cache: esi: {cause}");
-        let why =
-            Box::new(Unstorable { reason: Reason::Esi, cause, gives_choice: false, item: None, tags: Vec::new() });
+        let why = Box::new(Unstorable {
+            reason: Reason::Esi,
+            cause,
+            sets_only_varied_cookies: false,
+            item: None,
+            tags: Vec::new(),
+        });
         Self { response: Box::default(), directives: OriginDirectives::default(), why }
     }
 }
@@ -189,10 +194,16 @@ impl OriginReply<'_> {
     /// The reason why the response cannot be stored.
     fn unstorable(&self, reason: Reason, selecting: &SelectingHeaders, rules: &CookieRules) -> Unstorable {
         let cause = hit_for_miss::cause(reason, self.status, &self.headers);
-        let is_choice = |name: String| rules.is_varied(&name) && !selecting.has_cookie(&name);
-        let gives_choice = reason == Reason::SetCookie
-            && self.headers.get_all(header::SET_COOKIE).iter().map(cookie_name).all(is_choice);
-        Unstorable { reason, cause, gives_choice, item: self.item.clone(), tags: self.directives.tags.clone() }
+        let is_new_varied = |name: String| rules.is_varied(&name) && !selecting.has_cookie(&name);
+        let sets_only_varied_cookies = reason == Reason::SetCookie
+            && self.headers.get_all(header::SET_COOKIE).iter().map(cookie_name).all(is_new_varied);
+        Unstorable {
+            reason,
+            cause,
+            sets_only_varied_cookies,
+            item: self.item.clone(),
+            tags: self.directives.tags.clone(),
+        }
     }
 
     /// The page without its body.

@@ -6,7 +6,7 @@ use super::PageRequest;
 use crate::{
     config::rules::CookieKind,
     page_cache::{
-        lookup::{LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
+        lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
         memory::LookupEpoch,
         policy::Reason,
         stored_page::StoredPage,
@@ -15,7 +15,7 @@ use crate::{
     proxy::Visit,
     sessions::{self, Session},
 };
-use upstash_rest::next_reply;
+use upstash_rest::{TransportError, next_reply};
 
 /// The reply of Redis to a request's lookup: the page and the visitor's session.
 pub(super) struct Found {
@@ -30,10 +30,23 @@ pub(super) struct Found {
     pub is_near: bool,
 }
 
+/// A failed lookup.
+pub(super) struct LookupFailed {
+    pub error: Error,
+    /// The lease that Redis may grant all the same, because its reply is late.
+    pub lease: Option<Lease>,
+}
+
+impl From<Error> for LookupFailed {
+    fn from(error: Error) -> Self {
+        Self { error, lease: None }
+    }
+}
+
 impl PageRequest {
     /// Looks up the page and the visitor's session. A read region replies if the isolate knows of no newer state and the
     /// request is no reload.
-    pub(super) fn look_up(&self) -> impl Future<Output = Result<Found, Error>> {
+    pub(super) fn look_up(&self) -> impl Future<Output = Result<Found, LookupFailed>> {
         let app = &self.visit.app;
         let is_near = app.redis.has_read_regions()
             && !self.directives.is_reload()
@@ -42,13 +55,13 @@ impl PageRequest {
     }
 
     /// Looks up the page again, without the session, in the primary region, which grants leases.
-    pub(super) fn look_up_again(&self) -> impl Future<Output = Result<Found, Error>> {
+    pub(super) fn look_up_again(&self) -> impl Future<Output = Result<Found, LookupFailed>> {
         self.send_lookup(false, false)
     }
 
     /// One pipeline: the page, and with `with_session` the visitor's session. `is_near`: without a lease, in the nearest
     /// read region.
-    async fn send_lookup(&self, with_session: bool, is_near: bool) -> Result<Found, Error> {
+    async fn send_lookup(&self, with_session: bool, is_near: bool) -> Result<Found, LookupFailed> {
         let app = &self.visit.app;
         let keys = app.redis.keys();
         let token = self.visit.token.as_ref().filter(|_| with_session);
@@ -72,8 +85,13 @@ impl PageRequest {
         commands.extend(in_pipeline.into_iter().flat_map(check));
         let replies = app.redis.pipeline(&commands).await;
         app.circuit.record(&replies, app.clock.now());
-        let mut replies = replies?.into_iter();
-        let mut lookup = lookup.read(next_reply(&mut replies)?)?;
+        let failed = |error: upstash_rest::Error| {
+            let is_late = error == upstash_rest::Error::Transport(TransportError::Timeout);
+            LookupFailed { lease: lookup.lease().filter(|_| is_late), error: error.into() }
+        };
+        let mut replies = replies.map_err(failed)?.into_iter();
+        let reply = next_reply(&mut replies).map_err(Error::from)?;
+        let mut lookup = lookup.read(reply).map_err(Error::from)?;
         if is_near {
             lookup = lookup.not_older_than(held.as_deref());
         }

@@ -30,12 +30,11 @@ pub struct RenderLease {
 pub enum LeaseEnd {
     /// The page is stored.
     Store(Box<StoredPage>),
-    /// The copy of a streamed body is stored. If that fails for a reason of the page, and others do not have the page: a
-    /// hit-for-miss note.
+    /// The copy of a streamed body is stored. If the page cannot be stored and nobody else has it, a hit-for-miss note remains.
     StoreCopy { page: Box<StreamingPage>, others_have_page: bool },
-    /// A hit-for-miss note takes the place of the lease in Redis.
+    /// A hit-for-miss note takes the place of the lease in Redis. The isolate has its own note already.
     HitForMiss(Unstorable),
-    /// The page is rendered again, without a coding.
+    /// The page is rendered again, uncompressed.
     RenderUncompressed(Box<BackgroundRender>),
     /// The next request may render the page.
     Release,
@@ -60,7 +59,7 @@ impl RenderLease {
         finish(app, self.lease, Some(self.guard), end).await;
     }
 
-    /// Ends the lease after the response. The requests of this isolate wait until then only if it may bring a page.
+    /// Ends the lease after the response. Requests of this isolate wait for it only if a page may be stored.
     #[must_use]
     pub fn end_later(self, app: Rc<App>, end: LeaseEnd) -> BackgroundTask {
         let Self { lease, guard } = self;
@@ -115,6 +114,17 @@ async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Option<Re
             log_error(store::release(&app.redis, lease).await);
         }
     }
+}
+
+/// Releases a lease that Redis may grant although its reply was late. While the circuit is open, Redis gets no such request; then
+/// the lease expires.
+pub fn release_late(app: Rc<App>, lease: Lease) -> BackgroundTask {
+    Box::pin(async move {
+        let redis = app.redis.for_retry().await;
+        if !app.circuit.is_open() {
+            log_error(store::release(&redis, &lease).await);
+        }
+    })
 }
 
 /// Releases a lease without a page.

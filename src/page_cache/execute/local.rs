@@ -6,7 +6,9 @@ use super::{
     PageRequest,
     bypass::{self, probe_redis},
     fill,
+    found::LookupFailed,
     hand_over::hand_over,
+    lease_end::release_late,
 };
 use crate::{
     App,
@@ -24,7 +26,6 @@ use crate::{
     ports::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,
-        error::Error,
         fetch::Request,
     },
     proxy::{RequestHead, Visit, VisitorContext},
@@ -96,7 +97,8 @@ pub async fn serve_without_redis(page_request: Box<PageRequest>) -> Answer {
 }
 
 /// Redis failed just now: the request is forwarded. If the origin fails, too, a copy replaces its response.
-pub async fn serve_after_redis_failed(page_request: Box<PageRequest>, error: &Error) -> Answer {
+pub async fn serve_after_redis_failed(page_request: Box<PageRequest>, failed: LookupFailed) -> Answer {
+    let LookupFailed { error, lease } = failed;
     log::warn!("page cache: {error}");
     let (app, now) = (page_request.visit.app.clone(), page_request.visit.now);
     let copy = fallback(&page_request, &app);
@@ -106,7 +108,7 @@ pub async fn serve_after_redis_failed(page_request: Box<PageRequest>, error: &Er
         let status = CacheStatus::fallback(&copy, now, Reason::RedisDown);
         answer.response = respond(&copy, &head.method, &head.headers, status, now);
     }
-    answer
+    answer.followed_by(lease.map(|lease| release_late(app, lease)))
 }
 
 async fn forward(page_request: Box<PageRequest>) -> Answer {

@@ -156,7 +156,7 @@ impl PageRequest {
     async fn answer_after_lookup(self: Box<Self>) -> Answer {
         match self.look_up().await {
             Ok(found) => self.answer_found(found).await,
-            Err(error) => Box::pin(local::serve_after_redis_failed(self, &error)).await,
+            Err(failed) => Box::pin(local::serve_after_redis_failed(self, failed)).await,
         }
     }
 
@@ -175,7 +175,7 @@ impl PageRequest {
                 // Rare: the page is fresh and still not for this request.
                 match Box::pin(self.check_session()).await {
                     Ok(session) => (found.session, found.lacks_session) = (session, false),
-                    Err(error) => return Box::pin(local::serve_after_redis_failed(self, &error)).await,
+                    Err(error) => return Box::pin(local::serve_after_redis_failed(self, error.into())).await,
                 }
                 continue;
             }
@@ -212,7 +212,7 @@ impl PageRequest {
             }
             match self.look_up_again().await {
                 Ok(again) => found = Found { session: found.session, ..again },
-                Err(error) => return Box::pin(local::serve_after_redis_failed(self, &error)).await,
+                Err(failed) => return Box::pin(local::serve_after_redis_failed(self, failed)).await,
             }
         }
     }
@@ -221,7 +221,9 @@ impl PageRequest {
     async fn bypass_without_lookup(self: Box<Self>, reason: Reason) -> Answer {
         let noted = Noted::of(&self, reason);
         let Self { visit, key, selecting, request, .. } = *self;
-        let must_confirm = visit.app.pages.must_confirm_unstorable(key.hash(), visit.now);
+        // The note of a write stays until Redis knows of the write.
+        let must_confirm =
+            reason != Reason::Invalidated && visit.app.pages.must_confirm_unstorable(key.hash(), visit.now);
         let confirm = must_confirm.then(|| confirm_unstorable(visit.app.clone(), key, selecting, visit.now));
         bypass::bypass_with_note(&visit, reason, request, noted).await.followed_by(confirm)
     }

@@ -3,8 +3,7 @@
 //! The body is collected before the response. So the page has an `ETag`, and a truncated body is an error, not half a
 //! page. A body that takes longer than a second is streamed to the visitor and copied. A truncated body is never stored.
 //!
-//! A page with rules for holes is streamed only if it is larger than `PAGE_MAX_BYTES`, and is then not stored. A page with
-//! ESI is refused if it is larger.
+//! A page with rules for holes is streamed only if it is larger than `PAGE_MAX_BYTES`, and is then not stored. A larger page with ESI is refused.
 
 use std::time::Duration;
 
@@ -98,7 +97,7 @@ impl StreamingPage {
         Err(Unstorable {
             reason,
             cause: cause_of(reason).to_owned(),
-            gives_choice: false,
+            sets_only_varied_cookies: false,
             item: page.item,
             tags: page.tags,
         })
@@ -111,7 +110,7 @@ const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Renders a page for a visitor who waits: a slow body is streamed.
 ///
 /// # Errors
-/// As [`render_whole`].
+/// Those of [`render_whole`].
 pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
     Ok(match render_within(app, request, COLLECT_TIMEOUT).await? {
         Arrived::Whole(whole) => RenderOutcome::Whole(whole),
@@ -171,7 +170,7 @@ impl SlowPage {
 }
 
 /// Asks the origin. If the response varies on a header that the origin did not get, asks again with this header: a page may be
-/// stored only under values that selected it (RFC 9111 §4.1). Each repetition sends one more of the request's headers.
+/// stored only under values that selected it (RFC 9111 §4.1). Each repetition sends at least one more header.
 async fn render_within(app: &App, request: &RenderRequest<'_>, patience: Duration) -> Result<Arrived, Error> {
     let mut sent = request.sent.clone();
     let exchanged = loop {
@@ -232,14 +231,14 @@ async fn finish(app: &App, key: &PageKey, page: &mut StoredPage, ids: &SessionId
     Ok(())
 }
 
-/// Adds the headers that the cache computes, and finds the page's holes.
+/// Sets the stored headers and the `ETag`, and finds the page's holes.
 async fn prepare(app: &App, key: &PageKey, page: &mut StoredPage) {
     set_stored_headers(page);
     set_etag(page);
     find_holes(app, key, page).await;
 }
 
-/// The cause of a reason that lies in the body, for operators.
+/// The cause, for operators, if the body gives the reason.
 const fn cause_of(reason: Reason) -> &'static str {
     match reason {
         Reason::Personal => session_ids::CAUSE,
@@ -312,7 +311,7 @@ async fn collect(
     Ok(not_storable(reason, Response::from_parts(head, body), directives))
 }
 
-/// A permit for a page of `bytes`; None for an unknown length. Returns None if other pages leave no room.
+/// A permit for a page of `bytes`, if known. Returns None if other pages leave no room.
 pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPermit> {
     let now = app.clock.now();
     app.semaphore.try_acquire(bytes, now, now + app.config.origin.timeout)
@@ -320,7 +319,13 @@ pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPe
 
 fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> Arrived {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
-    let why = Box::new(Unstorable { reason, cause: cause_of(reason).to_owned(), gives_choice: false, item, tags });
+    let why = Box::new(Unstorable {
+        reason,
+        cause: cause_of(reason).to_owned(),
+        sets_only_varied_cookies: false,
+        item,
+        tags,
+    });
     Arrived::Whole(WholeRender::NotStorable(UnstorableResponse { response: Box::new(response), directives, why }))
 }
 

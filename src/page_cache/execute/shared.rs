@@ -52,10 +52,10 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
     };
     let outcome = render_page(&app, &request).await;
     let (sent, now) = (request.sent, app.clock.now());
-    let was_compressed = accepts_gzip;
+    let asked_for_gzip = accepts_gzip;
     let render =
-        SharedRender { page_request, lease, session, miss, now, sent, was_compressed, others_have_page, class };
-    // Boxed: the future of every page would be as large as the largest one of the outcomes.
+        SharedRender { page_request, lease, session, miss, now, sent, asked_for_gzip, others_have_page, class };
+    // Boxed: otherwise each page's future is as large as the largest outcome's.
     Box::pin(render.answer(outcome, stored)).await
 }
 
@@ -70,7 +70,7 @@ struct SharedRender {
     /// See [`RenderRequest::sent`].
     sent: Option<VaryFields>,
     /// The origin was asked for a compressed body.
-    was_compressed: bool,
+    asked_for_gzip: bool,
     /// Other requests still [have the page](others_have_page), regardless of the outcome.
     others_have_page: bool,
     /// The class of the request.
@@ -164,7 +164,7 @@ impl SharedRender {
             || !lacks_room && page_request.selecting.varies_on_unsent(headers, self.sent.as_ref())
             || page_request.cookies.refuses_html && is_html(headers)
             || response.status() == StatusCode::NOT_MODIFIED
-            // Players of videos give up after a whole 200.
+            // Video players give up if a range is answered with 200.
             || page_request.request.headers().contains_key(header::RANGE)
             // The visitor's own request does not announce ESI, so the origin fills the page.
             || directives.has_esi
@@ -183,7 +183,7 @@ impl SharedRender {
         response.into()
     }
 
-    /// Forwards the visitor's own request. `reason`: why the shared render is not for the visitor.
+    /// Forwards the visitor's own request. `reason`: the reason to withhold the shared render.
     async fn forward(&mut self, reason: Reason) -> Answer {
         let status = self.not_stored_status(reason);
         self.forward_observed(&mut |response: &mut Response, _: &OriginDirectives| status.append_to(response)).await
@@ -191,7 +191,7 @@ impl SharedRender {
 
     /// Forwards the visitor's own request, because the origin [refused](is_refusal) the shared render with `status`: a shop
     /// may need the visitor's address or a cookie. If the origin accepts the request, the shop works, and the page is not
-    /// shared for a while. A server error must occur twice for that, because it may be an accident.
+    /// shared for a while. One server error may be an accident, so only the second one counts.
     async fn forward_after_refusal(&mut self, why: Unstorable, status: StatusCode) -> (Answer, LeaseEnd) {
         let mut personal_status = status;
         let cache_status = |reason| self.not_stored_status(reason);
@@ -210,7 +210,9 @@ impl SharedRender {
         let why = if is_refusal(personal_status) {
             why
         } else {
-            log::warn!("page cache: the shop refused a shared render ({status}), not the visitor's own request");
+            log::warn!(
+                "page cache: the shop refused a shared render ({status}), but accepted the visitor's own request"
+            );
             pages.refusals.note_accepted(now);
             why.refused(status)
         };
@@ -246,8 +248,8 @@ impl SharedRender {
     fn follow_up(&self, why: Unstorable, status: StatusCode) -> LeaseEnd {
         let PageRequest { visit, key, selecting, .. } = &*self.page_request;
         let (app, now) = (visit.app.clone(), visit.now);
-        let is_of_one_client = self.others_have_page || why.gives_choice || selecting.may_cause(status);
-        match FollowUp::of(why.reason, self.was_compressed, is_of_one_client) {
+        let is_of_one_client = self.others_have_page || why.sets_only_varied_cookies || selecting.may_cause(status);
+        match FollowUp::of(why.reason, self.asked_for_gzip, is_of_one_client) {
             FollowUp::Nothing => {}
             FollowUp::RenderUncompressed => {
                 let (key, selecting, popularity) = (key.clone(), selecting.clone(), self.miss.popularity);
@@ -281,7 +283,7 @@ impl SharedRender {
     }
 }
 
-/// Why there is no response.
+/// The reason for the missing response.
 fn reason_of_error(error: &Error) -> Reason {
     if *error == Error::Busy { Reason::Busy } else { Reason::OriginDown }
 }

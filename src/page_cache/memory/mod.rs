@@ -122,7 +122,9 @@ impl PageMemory {
     /// location voids the note in Redis only. One caller per `PAGE_MEMORY` gets true.
     #[must_use]
     pub fn must_confirm_unstorable(&self, hash: &str, now: Timestamp) -> bool {
-        let due = |(_, confirmed): &(Reason, Timestamp)| now.since(*confirmed) >= self.ttl;
+        // Redis learns of a write at the second try, some seconds later, if the first one fails.
+        let pause = |reason| if reason == Reason::Invalidated { self.ttl.max(FAILURE_BACKOFF) } else { self.ttl };
+        let due = |(reason, confirmed): &(Reason, Timestamp)| now.since(*confirmed) >= pause(*reason);
         self.unstorable.update(hash, now, |note| due(note).then_some((note.0, now)))
     }
 

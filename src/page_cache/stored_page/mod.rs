@@ -133,8 +133,7 @@ impl StoredPage {
     /// same holds for a request that asks for a part of the page, or accepts no HTML. A request that accepts no HTML never gets
     /// an HTML page that varies on `Accept`: `HEADERS_NORMALIZED` may have removed the client's own types.
     ///
-    /// A visitor with a cookie of holes gets no page without holes, but files that the origin declared shared and that do not vary
-    /// on the cookies.
+    /// A visitor with a cookie of holes gets no page without holes, except files that are declared shared and do not vary on cookies.
     #[must_use]
     pub fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
         let is_shared_file = || self.is_declared_shared && is_file(&self.headers) && !self.vary.contains("cookie");

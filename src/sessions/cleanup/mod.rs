@@ -54,7 +54,7 @@ pub async fn clean(
     probe: CleanupProbe,
     budget: &Budget,
 ) -> Result<CleanupReport, Error> {
-    // A session that was last seen before the maximum age began before it.
+    // A session that was not seen for `max_age` is at least as old.
     let idle_cutoff = budget.now() - config.idle.min(config.max_age);
     let mut report = CleanupReport::default();
     for (shard, limit) in probe.select_shards(redis, idle_cutoff, config).await? {

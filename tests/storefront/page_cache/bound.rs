@@ -360,7 +360,7 @@ async fn step(at: &Store, event: &Event) {
                 let why = Unstorable {
                     reason: Reason::Private,
                     cause: String::new(),
-                    gives_choice: false,
+                    sets_only_varied_cookies: false,
                     item: None,
                     tags: Vec::new(),
                 };

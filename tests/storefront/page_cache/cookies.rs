@@ -134,7 +134,7 @@ async fn a_varied_cookie_selects_the_page(shop: &Shop) {
     }
 }
 
-/// As a shop with an A/B test: each new visitor gets a value by chance.
+/// A shop with an A/B test: each new visitor gets a value by chance.
 async fn a_page_that_gives_new_visitors_a_varied_cookie_is_stored_for_visitors_who_have_it(shop: &Shop) {
     shop.origin.answer_with(|asked| {
         let page = |text: &str| Reply::html(text.to_owned()).header("cache-control", "max-age=60");

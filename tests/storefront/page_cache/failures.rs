@@ -1,14 +1,18 @@
 //! Failures of Redis and of the origin.
 
-use std::time::Duration;
+use std::{io::Write as _, net::TcpStream, time::Duration};
 
-use edgefront_gateway::{Fault, FaultScope};
+use edgefront_gateway::{
+    Fault, FaultScope,
+    server::{Server, ServerOptions},
+};
 use http::Method;
+use serde_json::json;
 
 use super::{cache_status, header, make_popular, store_page, stored_pages};
 use crate::{
     routes::api::log_in,
-    support::{Reply, Shop, eventually, scenarios},
+    support::{Reply, Shop, Store, eventually, scenarios},
 };
 
 scenarios! {
@@ -75,6 +79,28 @@ async fn a_lease_whose_reply_was_lost_is_found_by_the_retry(shop: &Shop) {
     make_popular(shop, "cup").await;
     shop.store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
     assert_eq!(cache_status(&shop.visit("/products/cup").await), "edgefront; fwd=uri-miss; stored");
+}
+
+/// Redis executes the lookup after its deadline, so nobody knows of the lease.
+#[tokio::test]
+async fn a_lease_whose_reply_was_late_is_released() {
+    let server = Server::start(ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let store = Store::on(&format!("{}/0", server.url())).await;
+    store.load_scripts().await;
+    let shop = Shop::native_on(store, &[("REDIS_TIMEOUT_MS", "200"), ("PAGE_MEMORY", "0")]);
+    make_popular(&shop, "mug").await;
+    // No client may pause Redis over REST.
+    let address = server.url().replace("redis://", "");
+    TcpStream::connect(address).unwrap().write_all(b"CLIENT PAUSE 500\r\n").unwrap();
+    assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=bypass; detail=redis-down");
+    eventually("Redis grants the lease", async || has_lease(&shop).await).await;
+    shop.settled().await;
+    assert!(!has_lease(&shop).await);
+    assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
+}
+
+async fn has_lease(shop: &Shop) -> bool {
+    shop.store.raw(&["KEYS", "render:*"]).await != json!([])
 }
 
 async fn a_truncated_page_is_a_502_and_not_stored(shop: &Shop) {

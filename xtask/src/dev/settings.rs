@@ -12,7 +12,7 @@ use super::{dev_vars, edgefront_crate};
 const FILE: &str = "wrangler.toml";
 /// The file of the secrets.
 pub const SECRETS: &str = ".dev.vars";
-/// Stand for the secrets that the Worker needs and that a check does not know.
+/// Values in place of secrets that a check does not know.
 const PLACEHOLDERS: [(&str, &str); 3] = [
     ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1"),
     ("UPSTASH_REDIS_REST_TOKEN", "token"),
@@ -43,7 +43,7 @@ pub fn read(overrides: &[(String, String)]) -> Result<Variables, Failure> {
 /// Checks the variables of wrangler.toml by the rules of the Worker. It does not know the secrets.
 ///
 /// # Errors
-/// As [`read`].
+/// Those of [`read`].
 pub fn check_file() -> Result<(), Failure> {
     check_text(&read_file()?)
 }
