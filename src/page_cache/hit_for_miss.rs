@@ -43,6 +43,12 @@ pub struct Unstorable {
 }
 
 impl Unstorable {
+    /// Without names for purges.
+    #[must_use]
+    pub const fn new(reason: Reason, cause: String) -> Self {
+        Self { reason, cause, sets_only_varied_cookies: false, item: None, tags: Vec::new() }
+    }
+
     /// The same page, because the origin refused a shared render with `status` and accepted a visitor's request.
     #[must_use]
     pub fn refused(self, status: StatusCode) -> Self {
@@ -137,13 +143,7 @@ mod tests {
     #[test]
     fn a_note_names_reason_and_cause() {
         let tags = ["mugs", "sale"].map(|tag| Tag::parse(tag).unwrap()).into();
-        let mut page = Unstorable {
-            reason: Reason::SetCookie,
-            cause: "set-cookie: a, b".to_owned(),
-            sets_only_varied_cookies: false,
-            item: None,
-            tags,
-        };
+        let mut page = Unstorable { tags, ..Unstorable::new(Reason::SetCookie, "set-cookie: a, b".to_owned()) };
         for (item, line) in [(None, "mugs,sale"), (ItemId::parse("mug").ok(), "mugs,sale, mug")] {
             page.item = item;
             let note = page.encode(17);

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use super::placeholder::{LastForm, Placeholder, has_token_in_text, token_range};
@@ -243,21 +243,6 @@ pub fn are_in_order(holes: &[Hole], length: usize) -> bool {
         is_next
     };
     holes.iter().all(is_next) && at <= length
-}
-
-/// Returns whether a message is HTML by its `Content-Type`.
-#[must_use]
-pub fn is_html(headers: &HeaderMap) -> bool {
-    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    text.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("text/html"))
-}
-
-/// Returns whether a response is a file, such as an image, a style sheet or a script. Files have no holes.
-pub fn is_file(headers: &HeaderMap) -> bool {
-    const STARTS: [&str; 7] =
-        ["image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript"];
-    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    STARTS.iter().any(|start| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start)))
 }
 
 #[cfg(test)]

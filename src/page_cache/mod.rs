@@ -10,7 +10,8 @@
 //! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant; [`normalized`](self):
 //!   their values.
 //! - [`visitor_cookies`]: the judgement of the visitor's cookies.
-//! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
+//! - [`decide`], [`last_step`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow;
+//!   `content_type`: pages and files.
 //! - [`execute`](self): gathers the facts and runs the steps: serve, render, bypass, invalidate.
 //! - [`memory`]: the isolate's copies and notes.
 //! - [`location`]: the location's cache, which its isolates share.
@@ -39,6 +40,7 @@ pub mod visitor_cookies;
 
 mod account;
 mod assembled;
+mod content_type;
 mod execute;
 mod form_body;
 mod hit_for_miss;

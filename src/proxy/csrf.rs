@@ -78,7 +78,8 @@ pub fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> Option<bool> {
 /// follows a link.
 ///
 /// With `Sec-Fetch-Site`, other hosts of the same site do not count. A browser without it names the sender's host in `Origin`, and
-/// each other host counts. `null` names none: with `Referrer-Policy: no-referrer`, the shop's own forms send it. Apps and services send neither header.
+/// each other host counts. `null` names none: with `Referrer-Policy: no-referrer`, the shop's own forms send it. Apps and
+/// services send neither header.
 #[must_use]
 pub fn is_cross_site(uri: &Uri, headers: &HeaderMap) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {

@@ -32,7 +32,8 @@ const MINUTES_PER_RUN: usize = 900;
 const MAX_HOURS: u32 = 200;
 /// A minute is rolled up this long after its end, because the clock of Redis may be behind.
 const DELAY: Duration = Duration::from_secs(30);
-/// If the last entry is older than this, a run has nothing to do: the hour of that entry is already rolled up. After an outage of the crons, the next entry starts the missed roll-ups.
+/// If the last entry is older than this, a run has nothing to do: the hour of that entry is already rolled up. After an
+/// outage of the crons, the next entry starts the missed roll-ups.
 const IDLE_AFTER: Duration = Duration::from_mins(80);
 
 /// The result of a run.

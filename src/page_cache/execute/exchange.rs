@@ -88,13 +88,7 @@ impl UnstorableResponse {
     /// The response of a page whose ESI is refused: it has no content.
     pub(super) fn of_refused_esi(cause: String) -> Self {
         log::error!("page cache: esi: {cause}");
-        let why = Box::new(Unstorable {
-            reason: Reason::Esi,
-            cause,
-            sets_only_varied_cookies: false,
-            item: None,
-            tags: Vec::new(),
-        });
+        let why = Box::new(Unstorable::new(Reason::Esi, cause));
         Self { response: Box::default(), directives: OriginDirectives::default(), why }
     }
 }

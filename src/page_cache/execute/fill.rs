@@ -15,8 +15,9 @@ use crate::{
     page_cache::{
         assembled::{AssembledBody, Contents, Source},
         cache_status::CacheStatus,
+        content_type::is_html,
         decide::{FIRST_PAUSE, next_pause},
-        holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
+        holes::{Hole, HoleContent, IncludedHole, script_tag},
         memory::{Role, SessionFacts},
         policy::CacheControl,
         stored_page::StoredPage,

@@ -3,7 +3,8 @@
 //! The body is collected before the response. So the page has an `ETag`, and a truncated body is an error, not half a
 //! page. A body that takes longer than a second is streamed to the visitor and copied. A truncated body is never stored.
 //!
-//! A page with rules for holes is streamed only if it is larger than `PAGE_MAX_BYTES`, and is then not stored. A larger page with ESI is refused.
+//! A page with rules for holes is streamed only if it is larger than `PAGE_MAX_BYTES`, and is then not stored. A larger page
+//! with ESI is refused.
 
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use crate::{
     App,
     config::rules::HoleRule,
     page_cache::{
+        content_type::is_html,
         hit_for_miss::Unstorable,
-        holes::{self, is_html},
+        holes,
         key::PageKey,
         policy::{Reason, conditional},
         session_ids::{self, SessionIds},
@@ -94,13 +96,7 @@ impl StreamingPage {
             Err(NotCopied::TooLarge) => Reason::TooLarge,
             Ok(_) | Err(NotCopied::Truncated) => Reason::OriginDown,
         };
-        Err(Unstorable {
-            reason,
-            cause: cause_of(reason).to_owned(),
-            sets_only_varied_cookies: false,
-            item: page.item,
-            tags: page.tags,
-        })
+        Err(Unstorable { item: page.item, tags: page.tags, ..unstorable(reason) })
     }
 }
 
@@ -238,6 +234,10 @@ async fn prepare(app: &App, key: &PageKey, page: &mut StoredPage) {
     find_holes(app, key, page).await;
 }
 
+fn unstorable(reason: Reason) -> Unstorable {
+    Unstorable::new(reason, cause_of(reason).to_owned())
+}
+
 /// The cause, for operators, if the body gives the reason.
 const fn cause_of(reason: Reason) -> &'static str {
     match reason {
@@ -319,13 +319,7 @@ pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPe
 
 fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> Arrived {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
-    let why = Box::new(Unstorable {
-        reason,
-        cause: cause_of(reason).to_owned(),
-        sets_only_varied_cookies: false,
-        item,
-        tags,
-    });
+    let why = Box::new(Unstorable { item, tags, ..unstorable(reason) });
     Arrived::Whole(WholeRender::NotStorable(UnstorableResponse { response: Box::new(response), directives, why }))
 }
 

@@ -18,8 +18,8 @@ use super::{
 use crate::{
     page_cache::{
         cache_status::CacheStatus,
+        content_type::is_html,
         hit_for_miss::{FollowUp, Unstorable},
-        holes::is_html,
         last_step::{LastStep, Rendered, last_step},
         lookup::{LookupResult, PageState, others_have_page},
         policy::{ForwardReason, Reason, VaryFields, is_failure, is_refusal, quality::accepts_gzip},

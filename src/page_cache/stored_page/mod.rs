@@ -3,7 +3,8 @@
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    holes::{self, Hole, is_file, is_html},
+    content_type::{is_file, is_html},
+    holes::{self, Hole},
     policy::{StoredState, VaryFields},
     visitor_cookies::VisitorCookies,
 };

@@ -44,7 +44,8 @@ pub struct CleanupReport {
 }
 
 /// Ends idle sessions and those over the limit, in every shard that `probe` selects, until none is left or `budget` is
-/// used up. A session past [`SessionConfig::max_age`] is not live. Its data stays until it is idle.
+/// used up. A session past [`SessionConfig::max_age`] is not live. Its data stays until
+/// it was not seen for that time, or is idle.
 ///
 /// # Errors
 /// [`Error::Redis`]. Sessions that were ended before the error stay ended.

@@ -357,13 +357,7 @@ async fn step(at: &Store, event: &Event) {
             let (lookup, command) = Lookup::new(at.redis.keys(), &page, wanted, now, TERMS).unwrap();
             let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
-                let why = Unstorable {
-                    reason: Reason::Private,
-                    cause: String::new(),
-                    sets_only_varied_cookies: false,
-                    item: None,
-                    tags: Vec::new(),
-                };
+                let why = Unstorable::new(Reason::Private, String::new());
                 note_unstorable(&at.redis, &lease, &why).await.unwrap();
             }
         }
