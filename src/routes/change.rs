@@ -1,5 +1,5 @@
-//! An unsafe request in front of pages with holes: the visitor's next pages show what the visitor changed. So does the page
-//! after a redirect, which may show a message.
+//! Requests after which the visitor's next pages must show what the visitor changed: unsafe requests, if holes show their
+//! effect; redirects to pages that may show a message; and choices (`CHOICES`).
 
 use http::{StatusCode, header};
 
@@ -14,9 +14,24 @@ use crate::{
     sessions::cookie,
 };
 
-/// A change by a visitor. This isolate forgets the visitor's content before the change and after it, because a page may
-/// fill holes meanwhile. For other isolates, the response carries [`cookie::changed`].
+/// A request that may change what the visitor's next pages show.
 pub struct Change {
+    kind: Kind,
+    /// The visitor makes a choice that the shop's session keeps.
+    is_choice: bool,
+}
+
+enum Kind {
+    /// An unsafe request, if holes show its effect. This isolate forgets the visitor's content before the request and after
+    /// it, because a page may fill holes meanwhile. For other isolates, the response carries [`cookie::changed`].
+    Unsafe(VisitorFacts),
+    Other {
+        has_cookies: bool,
+    },
+}
+
+/// The isolate's content of one visitor's holes.
+struct VisitorFacts {
     /// The session whose facts fill holes.
     token: Option<Token>,
     /// The visitor whose content fills holes; None without cookies.
@@ -24,27 +39,42 @@ pub struct Change {
 }
 
 impl Change {
-    /// None if the request is safe, or if no hole shows a change.
+    /// None in the edge tier: the home tier marks the changes of requests that pass it.
     pub fn begin(app: &App, request: &Request, now: Timestamp) -> Option<Self> {
-        let (rules, headers) = (&app.config.page.holes, request.headers());
-        if request.method().is_safe() || !rules.are_of_visitors() {
+        if app.home.is_some() {
             return None;
         }
-        let token = rules.has_facts().then(|| app.keyring.read(headers, now)).flatten();
+        let (pages, headers, uri) = (&app.config.page, request.headers(), request.uri());
+        let is_choice = pages.urls.choices.contains(uri.path(), uri.query());
         let has_cookies = headers.contains_key(header::COOKIE);
-        let change = Self { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &app.config.page.headers)) };
-        change.forget(app);
-        Some(change)
+        if request.method().is_safe() || !pages.holes.are_of_visitors() {
+            return Some(Self { kind: Kind::Other { has_cookies }, is_choice });
+        }
+        let token = pages.holes.has_facts().then(|| app.keyring.read(headers, now)).flatten();
+        let facts = VisitorFacts { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &pages.headers)) };
+        facts.forget(app);
+        Some(Self { kind: Kind::Unsafe(facts), is_choice })
     }
 
     /// Lets the visitor's next pages show the change.
     pub fn end(self, app: &App, response: &mut Response) {
-        self.forget(app);
-        if self.visitor.is_some() || response.headers().contains_key(header::SET_COOKIE) {
-            response.headers_mut().append(header::SET_COOKIE, cookie::changed());
+        let is_shown = match self.kind {
+            Kind::Unsafe(facts) => {
+                facts.forget(app);
+                facts.visitor.is_some() || response.headers().contains_key(header::SET_COOKIE)
+            }
+            Kind::Other { has_cookies } => may_show_message(app, has_cookies, response),
+        };
+        // A choice shows outside of the holes, too, so the visitor gets pages of their own.
+        let is_chosen = self.is_choice && (response.status().is_success() || response.status().is_redirection());
+        let cookies = [is_shown.then(cookie::changed), is_chosen.then(cookie::chosen)];
+        for cookie in cookies.into_iter().flatten() {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
         }
     }
+}
 
+impl VisitorFacts {
     fn forget(&self, app: &App) {
         if let Some(token) = &self.token {
             app.pages.facts.forget(token);
@@ -55,27 +85,12 @@ impl Change {
     }
 }
 
-/// Returns whether the visitor makes a choice that the shop's session keeps.
-pub fn is_choice(app: &App, request: &Request) -> bool {
-    app.config.page.urls.choices.contains(request.uri().path(), request.uri().query())
-}
-
-/// After a choice, the visitor gets pages of their own: they show the choice outside of the holes.
-pub fn show_choice(response: &mut Response) {
-    if response.status().is_success() || response.status().is_redirection() {
-        response.headers_mut().append(header::SET_COOKIE, cookie::chosen());
-    }
-}
-
-/// After a redirect, the shop sends the next page of a visitor with cookies: a message such as "Your cart is empty" stands
-/// outside of the holes. Any visitor may get a redirect that the shop declares shared.
-pub fn show_message(app: &App, has_cookies: bool, response: &mut Response) {
+/// Returns whether the page after a redirect may show a message such as "Your cart is empty", which stands outside of the
+/// holes. A redirect that the shop declares shared leads to no message.
+fn may_show_message(app: &App, has_cookies: bool, response: &Response) -> bool {
     let headers = response.headers();
-    if matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER | StatusCode::TEMPORARY_REDIRECT)
+    matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER | StatusCode::TEMPORARY_REDIRECT)
         && app.config.page.holes.are_of_visitors()
         && (has_cookies || headers.contains_key(header::SET_COOKIE))
         && !CacheControl::of_response(headers).is_declared_shared()
-    {
-        response.headers_mut().append(header::SET_COOKIE, cookie::changed());
-    }
 }

@@ -4,7 +4,7 @@
 //! - `storefront`: pages from the cache, or the origin's responses.
 //! - `api`: `/_edge/v1`, a table of routes and their handlers.
 //! - `dashboard`: `/_edge/`, the operator's page.
-//! - `change`: unsafe requests, after which pages with holes show what the visitor changed.
+//! - `change`: requests after which the visitor's next pages show what the visitor changed.
 //! - `counted`: each answer counts in the traffic counters.
 //! - `sync`: with read regions, each visitor reads their own changes.
 //! - `tiers`: requests from the edge tier to the home tier.
@@ -15,7 +15,7 @@ use std::rc::Rc;
 use http::{HeaderValue, Method, header};
 
 use self::{
-    change::{Change, is_choice, show_choice, show_message},
+    change::Change,
     counted::{Area, counted},
     sync::VisitorSync,
 };
@@ -62,10 +62,7 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
     let method = request.method().clone();
     let path = request.uri().path();
     let route = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
-    // The home tier marks the changes of requests that pass the edge tier.
-    let change = if app.home.is_none() { Change::begin(app, &request, now) } else { None };
-    let is_choice = app.home.is_none() && is_choice(app, &request);
-    let has_cookies = request.headers().contains_key(header::COOKIE);
+    let change = Change::begin(app, &request, now);
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
@@ -79,11 +76,6 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
     };
     if let Some(change) = change {
         change.end(app, &mut answer.response);
-    } else if app.home.is_none() {
-        show_message(app, has_cookies, &mut answer.response);
-    }
-    if is_choice {
-        show_choice(&mut answer.response);
     }
     answer.background.extend(flush(app, now));
     event_log::request(&method, route, &answer.response, || app.clock.now().since(now).as_millis());
