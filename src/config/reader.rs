@@ -2,8 +2,8 @@
 
 use std::{num::NonZeroU16, time::Duration};
 
-use http::{HeaderName, HeaderValue};
-use url::Url;
+use http::HeaderValue;
+use url::{Position, Url};
 
 use super::{
     CartConfig, Config, ConfigError, ConfigErrors, FlashConfig, Forward, HeaderRules, InsightsConfig, MailTarget,
@@ -12,7 +12,7 @@ use super::{
     presets::Preset,
     rules::{
         Choices, CookieRules, HoleRules, NormalizedHeader, PathPatterns, Patterns, QueryRules, UrlRules,
-        is_cookie_name, may_select, not_shared,
+        is_cookie_name, selecting_headers,
     },
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, CHOICES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
@@ -75,7 +75,7 @@ impl Reader<'_> {
             location: self.milliseconds(&PAGE_LOCATION_MS),
             headers: HeaderRules {
                 forward: self.forwarded_headers(),
-                varied: self.rules(&HEADERS_VARIED, varied_headers),
+                varied: self.rules(&HEADERS_VARIED, selecting_headers),
                 normalized: self.rules(&HEADERS_NORMALIZED, NormalizedHeader::parse_all),
             },
             urls: self.url_rules(),
@@ -159,7 +159,16 @@ impl Reader<'_> {
             let remedy = "set it, or build the Worker with the feature `demo`";
             self.wrong(&ORIGIN_URL, format!("is not set, and this Worker has no demo shop: {remedy}"));
         }
-        self.url(&ORIGIN_URL)
+        let url = self.url(&ORIGIN_URL)?;
+        // Requests to the origin have the visitor's query, and no credentials of an address.
+        let is_plain = url.username().is_empty() && url.password().is_none() && url[Position::AfterPath..].is_empty();
+        if !is_plain {
+            self.wrong(
+                &ORIGIN_URL,
+                "has a user, a password, a query or a fragment: set scheme, host, port and path only",
+            );
+        }
+        Some(url)
     }
 
     fn preset(&mut self) -> Option<Preset> {
@@ -228,8 +237,8 @@ impl Reader<'_> {
         if text == "*" {
             return Forward::All;
         }
-        Forward::Only(header_names(&text).unwrap_or_else(|_| {
-            self.refuse(&PAGE_FORWARD_HEADERS, &text);
+        Forward::Only(selecting_headers(&text).unwrap_or_else(|problem| {
+            self.wrong(&PAGE_FORWARD_HEADERS, problem);
             Vec::new()
         }))
     }
@@ -276,8 +285,9 @@ impl Reader<'_> {
     /// `LOGIN_ROUTES` and all paths below them.
     fn login_routes(&mut self) -> PathPatterns {
         let routes = self.routes(&LOGIN_ROUTES, DEMO_LOGIN_ROUTES);
-        let routes = routes.split(',').map(|route| route.trim().trim_end_matches('/'));
-        let routes: Vec<_> = routes.map(|route| format!("{route}, {route}/*")).collect();
+        let routes = routes.split(',').map(str::trim).filter(|route| !route.is_empty());
+        let routes: Vec<_> =
+            routes.map(|route| route.trim_end_matches('/')).map(|route| format!("{route}, {route}/*")).collect();
         self.path_patterns(&LOGIN_ROUTES, &routes.join(","))
     }
 
@@ -379,19 +389,6 @@ impl Reader<'_> {
     fn wrong(&mut self, variable: &Variable, problem: impl Into<String>) {
         self.errors.push(ConfigError { variable: variable.name, problem: problem.into() });
     }
-}
-
-/// Parses names of headers that are separated by commas.
-fn header_names(list: &str) -> Result<Vec<HeaderName>, String> {
-    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
-    names.map(|name| HeaderName::try_from(name).map_err(|_| format!("has {name:?}, which names no header"))).collect()
-}
-
-/// Parses the names of headers that select a page.
-fn varied_headers(list: &str) -> Result<Vec<HeaderName>, String> {
-    let names = header_names(list)?;
-    names.iter().find(|name| !may_select(name)).map_or(Ok(()), |name| Err(not_shared(name)))?;
-    Ok(names)
 }
 
 /// The least length of a secret, in characters.

@@ -55,6 +55,9 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("DEMO_URL", "shop.example"),
         ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
         ("PAGE_FORWARD_HEADERS", "accept language"),
+        ("PAGE_FORWARD_HEADERS", "accept, Cookie"),
+        ("PAGE_FORWARD_HEADERS", "+x-country"),
+        ("PAGE_FORWARD_HEADERS", "*, x-country"),
         ("HEADERS_VARIED", "x country"),
         ("HEADERS_VARIED", "x-country, Cookie"),
         ("HEADERS_NORMALIZED", "accept-language"),
@@ -68,6 +71,10 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("QUERY_IGNORED", "a=b"),
         ("QUERY_KEPT", "\"a\""),
         ("ORIGIN_URL", "shop.example"),
+        ("ORIGIN_URL", "https://user@shop.example"),
+        ("ORIGIN_URL", "https://:short-secret@shop.example"),
+        ("ORIGIN_URL", "https://shop.example/index.php?site=2"),
+        ("ORIGIN_URL", "https://shop.example/#top"),
         ("ROWS_TABLE", "a; DROP TABLE b"),
     ] {
         let errors = read(&[(variable, value)]).unwrap_err();
@@ -83,7 +90,7 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
 
 #[test]
 fn visitors_sign_in_at_or_below_login_routes() {
-    let routes = read(&[("LOGIN_ROUTES", "/login, /User/")]).unwrap().origin.login_routes;
+    let routes = read(&[("LOGIN_ROUTES", "/login,, /User/, ")]).unwrap().origin.login_routes;
     for path in ["/login", "/Login/", "/login/again", "/%6cogin;a=b", "/user", "/reset", "/login.data"] {
         assert!(routes.contains(path), "{path}");
     }

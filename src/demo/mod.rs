@@ -99,6 +99,8 @@ pub struct Services<'a> {
     pub logins: &'a RateLimit,
     /// None: the shop sends no mail.
     pub mailer: Option<&'a dyn Mailer>,
+    /// The highest quantity of one item in a cart.
+    pub max_quantity: u32,
     /// Scheme and host of the shop. None: those of the request.
     pub site: Option<&'a str>,
 }
@@ -107,9 +109,9 @@ pub struct Services<'a> {
 pub async fn respond(services: Services<'_>, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
-    let Services { database, logins, mailer, site } = services;
+    let Services { database, logins, mailer, max_quantity, site } = services;
     let site = site.map_or_else(|| requested_site(&head), str::to_owned);
-    let shop = Shop { database, logins, mailer, now, site: &site };
+    let shop = Shop { database, logins, mailer, max_quantity, now, site: &site };
     let answer = dispatch(shop, &head, body).await.unwrap_or_else(|error| match error {
         Error::NotFound(_) => pages::not_found(),
         error => {
@@ -150,6 +152,8 @@ struct Shop<'a> {
     logins: &'a RateLimit,
     /// None: the shop sends no mail.
     mailer: Option<&'a dyn Mailer>,
+    /// The highest quantity of one item in a cart.
+    max_quantity: u32,
     now: Timestamp,
     /// Scheme and host of the shop, for absolute URLs.
     site: &'a str,

@@ -31,7 +31,13 @@ fn send(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body
         request = request.header(*name, *value);
     }
     let request = request.body(body.into()).unwrap();
-    let services = Services { database: &FailingDatabase, logins: &RateLimit::default(), mailer: None, site: None };
+    let services = Services {
+        database: &FailingDatabase,
+        logins: &RateLimit::default(),
+        mailer: None,
+        max_quantity: 999,
+        site: None,
+    };
     let response = respond(services, request, Timestamp::from_millis(0)).now_or_never().unwrap();
     let (head, body) = response.into_parts();
     let body = match body {
@@ -201,6 +207,7 @@ fn a_failing_mailer_reveals_no_account_and_a_forged_host_is_in_no_mail() {
             database: &OneAccount,
             logins: &RateLimit::default(),
             mailer: Some(&mailer),
+            max_quantity: 999,
             site: Some("https://shop.example"),
         };
         let request = http::Request::post("https://evil.example/reset").body(format!("email={email}").into()).unwrap();

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use js_sys::Reflect;
+use js_sys::{JSON, Reflect};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use super::{
@@ -52,7 +52,7 @@ pub fn app() -> Result<Rc<App>, ConfigErrors> {
         // The edge tier has no access to Redis.
         let no_redis = |name: &str| home.as_ref().filter(|_| name.starts_with(REDIS)).map(|_| NO_REDIS.to_owned());
         let config =
-            Config::from_lookup(|name| no_redis(name).or_else(|| Reflect::get(env, &name.into()).ok()?.as_string()))?;
+            Config::from_lookup(|name| no_redis(name).or_else(|| text(&Reflect::get(env, &name.into()).ok()?)))?;
         if let Err(problem) = html::check(config.page.holes.selectors()) {
             let problem = format!("has a selector that HTMLRewriter does not know: {problem}");
             return Err(ConfigErrors(vec![ConfigError { variable: HOLES.name, problem }]));
@@ -68,4 +68,9 @@ pub fn app() -> Result<Rc<App>, ConfigErrors> {
             ..app
         }))
     })
+}
+
+/// The text of a variable. A number is its digits. An object becomes JSON, which the rules of the variable refuse.
+fn text(value: &JsValue) -> Option<String> {
+    value.as_string().or_else(|| JSON::stringify(value).ok()?.as_string())
 }

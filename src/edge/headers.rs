@@ -20,11 +20,18 @@ pub fn read<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Option<HeaderMap> 
         if headers.len() == MAX_HEADERS {
             return None;
         }
-        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+        if let (Ok(name), Some(value)) = (HeaderName::from_bytes(name), header_value(value)) {
             headers.append(name, value);
         }
     }
     Some(headers)
+}
+
+/// The value, with a space in place of each control character (RFC 9110 §5.5): a damaged `Cache-Control` or `Set-Cookie` must not
+/// count as missing.
+fn header_value(value: &[u8]) -> Option<HeaderValue> {
+    let repaired = || value.iter().map(|byte| if byte.is_ascii_control() { b' ' } else { *byte }).collect::<Vec<_>>();
+    HeaderValue::from_bytes(value).or_else(|_| HeaderValue::try_from(repaired())).ok()
 }
 
 /// Writes headers. The text begins with an empty line if a header has several values.

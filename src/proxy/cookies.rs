@@ -1,5 +1,7 @@
 //! The cookies of the origin: changes of the `Cookie` header of a request, and the names in `Set-Cookie`.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::config::rules::is_token_byte;
@@ -59,6 +61,31 @@ pub fn at_path(line: &HeaderValue, path: &str) -> HeaderValue {
         expressible.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty());
     let with_path = [line.as_bytes(), b"; Path=", directory.unwrap_or("/").as_bytes()].concat();
     HeaderValue::try_from(with_path).unwrap_or_else(|_| line.clone())
+}
+
+/// Moves the `Path` of the origin's cookies from below `prefix`, the path of `ORIGIN_URL`, to the same path at edgefront.
+pub(super) fn rewrite_paths(headers: &mut HeaderMap, prefix: &str) {
+    let lines: Vec<_> = headers.get_all(header::SET_COOKIE).iter().map(|line| without_prefix(line, prefix)).collect();
+    headers.remove(header::SET_COOKIE);
+    for line in lines {
+        headers.append(header::SET_COOKIE, line);
+    }
+}
+
+fn without_prefix(line: &HeaderValue, prefix: &str) -> HeaderValue {
+    let text = String::from_utf8_lossy(line.as_bytes());
+    let below = |path: &str| match path.trim().strip_prefix(prefix)? {
+        "" => Some(" Path=/".to_owned()),
+        path => path.starts_with('/').then(|| format!(" Path={path}")),
+    };
+    let moved = text.split(';').enumerate().map(|(number, part)| match part.split_once('=') {
+        // The first part is the cookie's own name and value.
+        Some((name, path)) if number > 0 && name.trim().eq_ignore_ascii_case("path") => {
+            below(path).map_or(Cow::Borrowed(part), Cow::Owned)
+        }
+        _ => Cow::Borrowed(part),
+    });
+    HeaderValue::try_from(moved.collect::<Vec<_>>().join(";")).unwrap_or_else(|_| line.clone())
 }
 
 /// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the
@@ -161,5 +188,23 @@ mod tests {
             apply_set_cookie(&mut headers, &HeaderValue::from_static(line));
         }
         assert_eq!(headers.get("cookie").unwrap(), "b=2; sid=new; c=3");
+    }
+
+    #[test]
+    fn the_path_of_a_cookie_leaves_the_path_of_the_origin() {
+        for (line, moved) in [
+            ("a=b; Path=/shop; Secure", "a=b; Path=/; Secure"),
+            ("a=b;path = /shop/cart", "a=b; Path=/cart"),
+            ("a=b; Path=/shop/", "a=b; Path=/"),
+            ("a=b; Path=/shopping", "a=b; Path=/shopping"),
+            ("a=b; Path=/", "a=b; Path=/"),
+            ("a=b; HttpOnly", "a=b; HttpOnly"),
+            ("path=/shop", "path=/shop"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.append(header::SET_COOKIE, line.parse().unwrap());
+            rewrite_paths(&mut headers, "/shop");
+            assert_eq!(headers[header::SET_COOKIE], moved);
+        }
     }
 }

@@ -90,6 +90,12 @@ pub fn is_cross_site(uri: &Uri, headers: &HeaderMap) -> bool {
     origin.as_ref().and_then(Url::host_str).is_some_and(|host| !is_own(host))
 }
 
+/// Returns whether a page loads the response as a part of itself, such as an image or a frame.
+pub fn is_embedded(headers: &HeaderMap) -> bool {
+    let is_other = |name, link: &str| headers.get(name).is_some_and(|value| value != link);
+    is_other("sec-fetch-mode", "navigate") || is_other("sec-fetch-dest", "document")
+}
+
 /// Returns whether the request proves by `Referer` that a page of this origin sent it.
 fn has_own_referer(uri: &Uri, headers: &HeaderMap) -> bool {
     let origin = |text: &str| Url::parse(text).map(|url| url.origin());

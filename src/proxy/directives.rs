@@ -94,7 +94,7 @@ impl OriginDirectives {
             user: read(headers, "edge-login", UserId::parse),
             logout: read(headers, "edge-logout", LogoutScope::parse),
             cart: read(headers, "edge-cart", |text| CartChanges::parse(text, &config)),
-            order: read(headers, "edge-order", |text| Order::parse(text, &config).map(Box::new)),
+            order: read(headers, "edge-order", |text| Order::parse(text).map(Box::new)),
             item: read(headers, "edge-item", ItemId::parse),
             tags: tags(headers),
             is_personal: PERSONAL.iter().any(|name| headers.contains_key(*name)),
@@ -105,13 +105,9 @@ impl OriginDirectives {
     }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
 /// Parses a header. An invalid one is logged and ignored.
 fn read<T>(headers: &HeaderMap, name: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Option<T> {
-    match parse(text(headers, name)?) {
+    match parse(&String::from_utf8_lossy(headers.get(name)?.as_bytes())) {
         Ok(value) => Some(value),
         Err(error) => {
             log::error!("the origin's header {name} is invalid and was ignored: {error}");

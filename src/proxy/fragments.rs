@@ -116,7 +116,9 @@ pub async fn fetch_fragment(
 }
 
 async fn fetch_path(app: &Rc<App>, page: &RequestHead, path: &str) -> Result<Fragment, Error> {
-    let failed = |cause: &dyn std::fmt::Display| Error::Esi(format!("the include {path}: {cause}"));
+    // Without the query, which may identify the visitor.
+    let name = path.split('?').next().unwrap_or_default();
+    let failed = |cause: &dyn std::fmt::Display| Error::Esi(format!("the include {name}: {cause}"));
     let uri = with_path(&page.uri, path).ok_or_else(|| failed(&"no path"))?;
     let request = part_request(uri, &page.headers, &app.config.page.headers);
     let visit = Visit::of(app, &request, app.clock.now());

@@ -52,20 +52,41 @@ pub(super) fn set_forwarded(request: &mut Request) {
 /// Replaces the origin's own address in `Location` or `Content-Location` by the same path at edgefront. Keeps other addresses.
 pub(super) fn rewrite_location(headers: &mut HeaderMap, name: HeaderName, origin: &Url) {
     let Entry::Occupied(mut location) = headers.entry(name) else { return };
-    let Ok(text) = location.get().to_str() else { return };
-    let (root, prefix) = (root(origin), prefix(origin));
-    // The origin's URL, or a path below its prefix.
-    let path = text.strip_prefix(&root).or_else(|| (!prefix.is_empty() && text.starts_with('/')).then_some(text));
+    // Old shops send other characters than ASCII as UTF-8.
+    let Ok(text) = str::from_utf8(location.get().as_bytes()) else { return };
+    let prefix = prefix(origin);
+    let path = match split_root(text) {
+        Some((root, path)) => is_root_of(root, origin).then_some(path),
+        None => (!prefix.is_empty() && text.starts_with('/')).then_some(text),
+    };
     let Some(here) = path.and_then(|path| path.strip_prefix(prefix)) else { return };
     let here = match here.chars().next() {
         Some('/') if !names_a_host(here) => here.to_owned(),
         None | Some('?' | '#') => format!("/{here}"),
-        // Another host, port or path, of which the origin's is only a prefix.
+        // Another path, of which the origin's is only a prefix.
         Some(_) => return,
     };
     if let Ok(here) = HeaderValue::try_from(here) {
         location.insert(here);
     }
+}
+
+/// Splits `https://shop.example/cart` or `//shop.example/cart` before the path. None for a path.
+fn split_root(location: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = location.split_once("//")?;
+    let is_scheme = ["", "http:", "https:"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    is_scheme.then(|| location.split_at(scheme.len() + "//".len() + end))
+}
+
+/// Returns whether `root` has the host and port of the origin. An origin behind a TLS proxy may name itself by `http`.
+fn is_root_of(root: &str, origin: &Url) -> bool {
+    let Ok(root) = origin.join(root) else { return false };
+    let has_credentials = !root.username().is_empty() || root.password().is_some();
+    let is_without_tls =
+        root.scheme() == "http" && root.port().is_none() && origin.scheme() == "https" && origin.port().is_none();
+    let has_port = root.port_or_known_default() == origin.port_or_known_default() && root.scheme() == origin.scheme();
+    root.host() == origin.host() && !has_credentials && (has_port || is_without_tls)
 }
 
 /// Returns whether a browser reads a path as `//host`: it treats a backslash as a slash and ignores tabs (URL standard,
@@ -96,5 +117,34 @@ pub(super) fn remove(headers: &mut HeaderMap, predicate: impl Fn(&HeaderName) ->
     let removed: Vec<_> = headers.keys().filter(|name| predicate(name)).cloned().collect();
     for name in removed {
         headers.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_at_the_origin_leads_to_edgefront() {
+        let origin = Url::parse("https://origin.example").unwrap();
+        for (location, rewritten) in [
+            ("https://origin.example/catégorie", "/catégorie"),
+            ("https://origin.example:443/x", "/x"),
+            ("HTTPS://Origin.Example?a", "/?a"),
+            ("//origin.example/x", "/x"),
+            // An application that does not know of the TLS in front of it.
+            ("http://origin.example/x", "/x"),
+            ("http://origin.example:8080/x", "http://origin.example:8080/x"),
+            ("https://origin.example.net/x", "https://origin.example.net/x"),
+            ("https://origin.example@evil.example/x", "https://origin.example@evil.example/x"),
+            ("https://origin.example\\.evil.example/x", "https://origin.example\\.evil.example/x"),
+            ("ftp://origin.example/x", "ftp://origin.example/x"),
+            ("/search?next=https://origin.example/x", "/search?next=https://origin.example/x"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::LOCATION, HeaderValue::try_from(location).unwrap());
+            rewrite_location(&mut headers, header::LOCATION, &origin);
+            assert_eq!(str::from_utf8(headers[header::LOCATION].as_bytes()).unwrap(), rewritten);
+        }
     }
 }

@@ -7,10 +7,10 @@ use serde_json::json;
 use url::Url;
 
 use super::{
-    csrf,
+    cookies, csrf,
     directives::OriginDirectives,
     esi::CAPABILITY_HEADER,
-    headers::{origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded, websocket_upgrade},
+    headers::{origin_uri, prefix, remove, remove_hop_by_hop, rewrite_location, set_forwarded, websocket_upgrade},
     visitor::VisitorContext,
 };
 use crate::{
@@ -181,6 +181,9 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
     for name in [header::LOCATION, header::CONTENT_LOCATION] {
         rewrite_location(response.headers_mut(), name, url);
     }
+    if !prefix(url).is_empty() && response.headers().contains_key(header::SET_COOKIE) {
+        cookies::rewrite_paths(response.headers_mut(), prefix(url));
+    }
     Ok(response)
 }
 
@@ -195,7 +198,8 @@ async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Res
     let database = app.database.as_ref().ok_or_else(no_origin)?;
     let mailer = app.config.origin.mail.map(|MailTarget::Log| &LogMailer as &dyn Mailer);
     let (logins, site) = (&app.limits.logins, app.config.origin.site.as_deref());
-    let services = crate::demo::Services { database: database.as_ref(), logins, mailer, site };
+    let max_quantity = app.config.cart.max_quantity;
+    let services = crate::demo::Services { database: database.as_ref(), logins, mailer, max_quantity, site };
     let response = Box::pin(crate::demo::respond(services, request, now));
     match select(response, app.clock.sleep(app.config.origin.timeout)).await {
         Either::Left((response, _)) => Ok(response),

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::csrf::is_cross_site;
+use super::csrf::{is_cross_site, is_embedded};
 use crate::{
     App,
     metrics::traffic::Metric,
@@ -102,8 +102,8 @@ impl RequestHead {
         Self { method: request.method().clone(), uri: request.uri().clone(), headers: request.headers().clone() }
     }
 
-    /// Returns whether the browser may have kept the session cookie back (`SameSite=Lax`): another site sent this unsafe request,
-    /// which has no session cookie.
+    /// Returns whether the browser may have kept the session cookie back (`SameSite=Lax`): another site sent this request, which has
+    /// no session cookie and follows no link.
     #[must_use]
     pub fn may_lack_session_cookie(&self) -> bool {
         may_lack_session_cookie(&self.method, &self.uri, &self.headers)
@@ -128,5 +128,6 @@ impl RequestHead {
 }
 
 fn may_lack_session_cookie(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
-    !method.is_safe() && !cookie::is_sent(headers) && is_cross_site(uri, headers)
+    let is_link = method.is_safe() && !is_embedded(headers);
+    !is_link && !cookie::is_sent(headers) && is_cross_site(uri, headers)
 }

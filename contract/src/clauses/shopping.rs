@@ -50,8 +50,12 @@ pub(super) async fn check(
                 let fields = with_hidden(origin, &mut cookies, visitor, (path, path), fields).await?;
                 let call = origin.call(Method::POST, path, visitor).cookies(&cookies).form(&fields);
                 let answer = call.header("edge-cart", cart.as_deref()).send().await?;
-                let parse = |text: &str| Order::parse(text, &LIMITS);
-                judge_directive(&answer, "edge-order", parse, "send Edge-Order with the response that accepts an order")
+                judge_directive(
+                    &answer,
+                    "edge-order",
+                    Order::parse,
+                    "send Edge-Order with the response that accepts an order",
+                )
             }
         },
     );

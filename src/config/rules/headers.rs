@@ -39,6 +39,25 @@ pub fn may_select(name: &HeaderName) -> bool {
     !NEVER.contains(&text) && !is_edge(name) && !is_of_proxies(name) && !is_hop_by_hop(text)
 }
 
+/// Parses the names of headers that may select a page, separated by commas.
+///
+/// # Errors
+/// The first entry that names no such header.
+pub fn selecting_headers(list: &str) -> Result<Vec<HeaderName>, String> {
+    let parse = |name: &str| match HeaderName::try_from(name) {
+        // Both are valid in a name (RFC 9110 §5.6.2), but here they are a wildcard and the sign of an addition.
+        Ok(name) if !name.as_str().contains(['*', '+']) => {
+            if may_select(&name) {
+                Ok(name)
+            } else {
+                Err(not_shared(&name))
+            }
+        }
+        _ => Err(format!("has {name:?}, which names no header")),
+    };
+    list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(parse).collect()
+}
+
 /// A request header that selects a page by one of a few values: `accept-language=en|de`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NormalizedHeader {
@@ -83,7 +102,7 @@ impl fmt::Display for NormalizedHeader {
 }
 
 /// The problem with the name of a header that may not select a page.
-pub fn not_shared(name: &HeaderName) -> String {
+fn not_shared(name: &HeaderName) -> String {
     format!("has {name}, which no shared render carries: name a header that many visitors share")
 }
 

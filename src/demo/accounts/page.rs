@@ -48,6 +48,9 @@ pub(in crate::demo) async fn show(shop: Shop<'_>, shopper: &Shopper) -> Result<R
 }
 
 async fn page(shop: Shop<'_>, shopper: &Shopper, status: StatusCode, fields: &[FormField]) -> Result<Response, Error> {
+    if shopper.is_unknown {
+        return Ok(pages::unavailable());
+    }
     let Some(user) = &shopper.user else { return Ok(see_other("/login?next=/account")) };
     let (account, orders, addresses) =
         try_join3(super::of_shopper(shop, shopper), async { shop.orders().find_by_user(user).await }, async {
@@ -66,6 +69,9 @@ pub(in crate::demo) async fn change_addresses(
     shopper: &Shopper,
     form: &SubmittedForm,
 ) -> Result<Response, Error> {
+    if shopper.is_unknown {
+        return Ok(pages::unavailable());
+    }
     let to_account = Ok(see_other("/account#addresses"));
     let Some(user) = &shopper.user else { return to_account };
     if form.raw("op") != "add" {

@@ -5,6 +5,8 @@
 
 mod priced;
 
+use std::ops::RangeInclusive;
+
 use askama::Template;
 use http::{
     HeaderName, HeaderValue, StatusCode,
@@ -28,9 +30,6 @@ use crate::{
 };
 
 const EDGE_CART: HeaderName = HeaderName::from_static("edge-cart");
-
-/// The highest quantity of one item: the edge's default limit.
-const MAX_QUANTITY: u32 = 999;
 
 #[derive(Template)]
 #[template(path = "cart.html")]
@@ -69,7 +68,7 @@ pub(super) async fn change(
     let typed = form.trimmed("quantity");
     let quantity = match op {
         "remove" => Ok(0),
-        "add" | "set" => parse_quantity(typed, u32::from(op == "add")),
+        "add" | "set" => parse_quantity(typed, u32::from(op == "add")..=shop.max_quantity),
         _ => return Err(Error::NotFound("operation")),
     };
     let is_add = op == "add";
@@ -99,7 +98,7 @@ pub(super) async fn change(
     page(StatusCode::UNPROCESSABLE_ENTITY, shopper, Some(&cart))
 }
 
-/// The reason why the stock does not allow the change, as a message for the visitor.
+/// The reason why the stock or the limit of a cart does not allow the change, as a message for the visitor.
 ///
 /// # Errors
 /// [`Error::NotFound`] if the shop does not sell the product. Such an item can be removed.
@@ -110,6 +109,10 @@ async fn check_stock(shop: Shop<'_>, shopper: &Shopper, change: &CartChange) -> 
     let card = shop.catalogue().cards(&[change.id.to_string()]).await?.pop().ok_or(Error::NotFound("product"))?;
     let held = shopper.cart.as_ref().and_then(|cart| cart.get(change.id.as_str())).copied().unwrap_or_default();
     let wanted = i64::from(change.quantity) + if change.is_add { i64::from(held) } else { 0 };
+    let most = i64::from(shop.max_quantity);
+    if wanted > most && most < card.stock {
+        return Ok(Some(format!("At most {most} of an item fit into a cart, and yours has {held}.")));
+    }
     Ok((wanted > card.stock).then(|| match (card.stock, held) {
         (0, _) => "Sold out.".to_owned(),
         (stock, 1..) if change.is_add => format!("Only {stock} in stock, and your cart has {held}."),
@@ -147,9 +150,9 @@ fn json_response(status: StatusCode, answer: &Value) -> Response {
 }
 
 /// The quantity, or an error message for the visitor.
-fn parse_quantity(typed: &str, min: u32) -> Result<u32, String> {
-    let number = typed.parse().ok().filter(|number| (min..=MAX_QUANTITY).contains(number));
-    number.ok_or_else(|| format!("Please enter a whole number from {min} to {MAX_QUANTITY}."))
+fn parse_quantity(typed: &str, allowed: RangeInclusive<u32>) -> Result<u32, String> {
+    let number = typed.parse().ok().filter(|number| allowed.contains(number));
+    number.ok_or_else(|| format!("Please enter a whole number from {} to {}.", allowed.start(), allowed.end()))
 }
 
 fn page(status: StatusCode, shopper: &Shopper, cart: Option<&PricedCart>) -> Result<Response, Error> {

@@ -25,9 +25,10 @@ struct OrderPage<'a> {
 /// # Errors
 /// [`Error::NotFound`] if there is no such order, or the visitor may not see it.
 pub(in crate::demo) async fn show(shop: Shop<'_>, shopper: &Shopper, id: &DemoOrderId) -> Result<Response, Error> {
-    let found = shop.orders().find(id).await?;
-    let visible = found.filter(|(order, _)| order.is_visible_to(shopper.user.as_deref(), shop.now));
-    let (order, lines) = visible.ok_or(Error::NotFound("order"))?;
+    let (order, lines) = shop.orders().find(id).await?.ok_or(Error::NotFound("order"))?;
+    if !order.is_visible_to(shopper.user.as_deref(), shop.now) {
+        return if shopper.is_unknown { Ok(pages::unavailable()) } else { Err(Error::NotFound("order")) };
+    }
     let title = format!("Order {}", order.number());
     let frame = Frame::private(&title, shopper);
     pages::private(pages::html(

@@ -19,7 +19,7 @@ pub async fn report(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;
     let user = fields.take_optional_parsed("user", UserId::parse)?;
     let token = fields.take_optional_parsed("token", parse_token)?;
-    let order = Order::take_from(fields.remaining(), &config.cart)?;
+    let order = Order::take_from(fields.remaining())?;
     fields.finish()?;
     let token = match (&user, token) {
         (Some(_), Some(_)) => {

@@ -65,6 +65,15 @@ local mine_ends = mine and redis.call('ZSCORE', held, user)
 -- the visitor has no hold and no priority.
 if not mine_ends or tonumber(mine_ends) <= now then mine = false end
 
+-- The end of the sale has moved. The purchases must be known until then, also if nobody can reserve a piece any more.
+local keeps_expiry = tonumber(expires) == ends + keep
+if operation == 'reserve' and not is_new and not keeps_expiry and now < ends then
+  redis.call('HSET', sale, 'upkeep', string.format('%.0f %.3f %d', ends + keep, first, stored))
+  redis.call('EXPIREAT', sale, ends + keep)
+  redis.call('EXPIREAT', held, ends + keep)
+  keeps_expiry = true
+end
+
 local function take()
   if is_new then redis.call('DEL', sale, held) end
   -- Deletes up to 1,000 holds that are over, so that there are never more holds than pieces.
@@ -78,7 +87,6 @@ local function take()
     first = tonumber(redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2] or hold_ends)
     stored = redis.call('ZCARD', held)
   end
-  local keeps_expiry = tonumber(expires) == ends + keep
   mine, mine_ends = window .. '.' .. id, hold_ends
   -- Without holds, the key is new.
   local is_key_new = stored == 0

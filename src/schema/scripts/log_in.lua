@@ -7,16 +7,25 @@
 --      N, O: the new and the old token, O '' = none; the lifetimes in seconds; device: the value in devices:U
 --      once:L: N; if the cart of O does not move, a space follows, and the token to which an earlier login moved it
 --      once:K: the idempotency key
--- returns the token: N, or the token of the session that an earlier attempt, known by once:K or else once:L, began
+-- returns the token: N, or the token of the live session that an earlier attempt, known by once:K or else by once:L, began
 local login, recent, abandoned, sessions, devices = unpack(KEYS)
 local new, user, now, idle_cutoff, old, retry_ttl, once_ttl, device = unpack(ARGV)
 local replaced, once = KEYS[10], KEYS[old == '' and 8 or 11]
 
-if once or replaced then
-  local known = redis.pcall('GET', once or replaced)
+local function begun(key)
+  local known = key and redis.pcall('GET', key)
   known = type(known) == 'string' and known:match('%S+')
-  if known and redis.call('HGET', login, known) == user
-    and (tonumber(redis.call('ZSCORE', recent, known)) or 0) >= tonumber(idle_cutoff) then return known end
+  local is_live = known and redis.call('HGET', login, known) == user
+    and (tonumber(redis.call('ZSCORE', recent, known)) or 0) >= tonumber(idle_cutoff)
+  return is_live and known
+end
+local known = begun(once)
+if known then return known end
+-- The same form, sent twice with two idempotency keys.
+known = begun(replaced)
+if known then
+  if once then redis.call('SET', once, known, 'EX', once_ttl) end
+  return known
 end
 
 local owner = old ~= '' and redis.call('HGET', login, old)

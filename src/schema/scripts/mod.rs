@@ -73,7 +73,7 @@ pub static END_LOGINS: Script = lua!("end_logins", "eebd1713d0aca0bd46a6c9590566
 pub static EVICT: Script = lua!("evict", "3790a7d7393607375c9a7044639c49095c8a35a5");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
-pub static FLASH: Script = lua!("flash", "a743afc514f5b6aa9e76224be40acdf5584b4c50");
+pub static FLASH: Script = lua!("flash", "ebea6fa7c0201fea11bc1a0ab715e768b2698949");
 
 /// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "2639d4f8a6fafaced070ca1a362d6709bd969e62");
@@ -88,7 +88,7 @@ pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83
 pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "c7bac5ecee379fc4f8e4181b172083b4479c7a7e");
+pub static LOG_IN: Script = lua!("log_in", "f8fefe970a2d54ed299c7d09ec0ba9853923339d");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "59b3d312be4514c7fff3e95365a00d43e3ac2dd1").readable(PAGE_READS);

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{MUG, open, person::Person};
-use crate::support::set_cookie;
+use crate::support::{Shop, set_cookie};
 
 const PAN: &str = "carbon-steel-frying-pan-20-cm";
 
@@ -67,6 +67,19 @@ async fn a_wrong_quantity_is_shown_again_with_its_problem() {
 
     let page = guest.post("/cart", &[("op", "add"), ("id", "no-such-mug"), ("quantity", "1")]).await;
     assert_eq!(page.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_quantity_is_at_most_the_limit_of_a_cart() {
+    let variables = [("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("CART_MAX_QUANTITY", "3")];
+    let shop = Shop::workerd(&variables).await;
+    let guest = Person::at(&shop);
+    let post = async |op, quantity| guest.post("/cart", &[("op", op), ("id", MUG), ("quantity", quantity)]).await;
+    assert_eq!(post("add", "4").await.problem("quantity"), "Please enter a whole number from 1 to 3.");
+    guest.add(MUG, 2).await;
+    assert_eq!(post("add", "2").await.problem("quantity"), "At most 3 of an item fit into a cart, and yours has 2.");
+    assert!(post("set", "4").await.says("Please enter a whole number from 0 to 3."));
+    assert!(guest.get("/cart").await.says("value=\"2\""));
 }
 
 #[tokio::test]

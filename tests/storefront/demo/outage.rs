@@ -1,5 +1,7 @@
-//! A database outage: cached pages are still served, other requests fail with an error, and a retry has an effect once.
+//! An outage of the database or of Redis: cached pages are still served, other requests fail with an error, and a retry has an effect
+//! once.
 
+use edgefront_gateway::Fault;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -67,4 +69,22 @@ async fn during_a_database_outage_cached_pages_are_served_and_an_order_can_be_re
     assert_eq!((count(&shop, "orders").await, stock(&shop, MUG).await), (1, pieces - 1));
     refresh(&shop).await;
     assert_eq!(row(&shop).await.1["stock"], json!(pieces - 1), "the next run refreshes the row");
+}
+
+#[tokio::test]
+async fn during_an_outage_of_redis_a_user_is_not_signed_out() {
+    let shop = open().await;
+    let ada = Person::at(&shop);
+    ada.sign_up("ada@example.org").await;
+    ada.add(MUG, 1).await;
+    let order = buy(&ada, &ada.get("/checkout").await).await.location().to_owned();
+    // From then on, the address alone does not open it.
+    shop.sql("UPDATE orders SET placed_at = placed_at - 3600").await;
+    shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
+    for path in ["/account", &order] {
+        assert_eq!(ada.get(path).await.status, StatusCode::SERVICE_UNAVAILABLE, "{path}");
+    }
+    let address = [("op", "add"), ("address", "1 Analytical Street"), ("city", "London"), ("country", "UK")];
+    assert_eq!(ada.post("/account", &address).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    shop.store.gateway.set_fault(None);
 }

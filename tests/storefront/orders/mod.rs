@@ -15,6 +15,7 @@ use crate::support::{Reply, Shop, scenarios, set_cookie};
 
 scenarios!(&[];
     bought_items_leave_the_cart_before_the_response,
+    an_order_beyond_the_limits_of_a_cart_is_settled,
     a_repeated_order_changes_nothing,
     an_order_counts_the_items_its_visitor_viewed,
     an_order_without_a_session_counts,
@@ -140,12 +141,22 @@ async fn a_response_with_an_order_is_not_stored(shop: &Shop) {
     assert_eq!(orders_with(shop, "pan").await, "1");
 }
 
+async fn an_order_beyond_the_limits_of_a_cart_is_settled(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
+    let others = (0..200).map(|number| json!({"id": format!("other-{number}"), "quantity": 1}));
+    let items: Vec<_> = std::iter::once(json!({"id": "mug", "quantity": 1_500})).chain(others).collect();
+    let order = json!({"order_id": "A-1", "items": items}).to_string();
+    shop.origin.answer(Reply::html("thank you").header("edge-order", &*order));
+    check_out(shop, &cookie).await;
+    assert_eq!(cart(shop, &cookie).await, json!([{"id": "pan", "quantity": 1}]));
+}
+
 async fn an_invalid_order_is_logged_and_the_response_is_sent(shop: &Shop) {
     let cookie = guest_with_cart(shop).await;
     shop.origin.answer(Reply::html("thank you").header("edge-order", r#"{"order_id":"1","items":[]}"#));
     let response = check_out(shop, &cookie).await;
     assert_eq!(response.text().await.unwrap(), "thank you");
-    shop.logged("edge-order is invalid and was ignored: items must be a list of 1 to 100 items").await;
+    shop.logged("edge-order is invalid and was ignored: items must be a list of 1 to 1000 items").await;
     assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4);
 }
 

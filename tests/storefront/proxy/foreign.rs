@@ -1,4 +1,4 @@
-//! Unsafe requests that another site sent. The browser keeps the session cookie (`SameSite=Lax`) back, so the visitor may have a
+//! Requests that another site sent, other than links. The browser keeps the session cookie (`SameSite=Lax`) back, so the visitor may have a
 //! session.
 
 use http::Method;
@@ -37,6 +37,11 @@ async fn only_a_request_of_another_site_leaves_the_session_unknown(shop: &Shop) 
         (Method::POST, &[FOREIGN, ("cookie", "__Host-session=forged.mac")], ("none", "{}")),
         // A link of a search engine.
         (Method::GET, &[FOREIGN], ("none", "{}")),
+        (Method::GET, &[FOREIGN, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")], ("none", "{}")),
+        // An image, and a frame.
+        (Method::GET, &[FOREIGN, ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")], ("unknown", "")),
+        (Method::GET, &[FOREIGN, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")], ("unknown", "")),
+        (Method::GET, &[("sec-fetch-site", "same-origin"), ("sec-fetch-dest", "empty")], ("none", "{}")),
         (Method::POST, &[("sec-fetch-site", "same-origin")], ("none", "{}")),
         // Another host of the same site gets the cookie.
         (Method::POST, &[("sec-fetch-site", "same-site"), ("origin", "https://pay.example")], ("none", "{}")),

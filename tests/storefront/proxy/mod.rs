@@ -242,6 +242,11 @@ async fn a_redirect_is_passed_on(shop: &Shop) {
         (own.clone(), "/"),
         (format!("{own}?a"), "/?a"),
         (format!("{own}1/cart"), &format!("{own}1/cart")),
+        (own.replace("http", "HTTP") + "/cart", "/cart"),
+        (own.replace("http:", "") + "/cart", "/cart"),
+        // The origin serves no TLS, so this is another server.
+        (own.replace("http", "https") + "/cart", &(own.replace("http", "https") + "/cart")),
+        (own.replace("//", "//ada@") + "/cart", &(own.replace("//", "//ada@") + "/cart")),
         // Browsers read all of these as two slashes, and the next segment as a host.
         (format!("{own}//elsewhere.example"), &format!("{own}//elsewhere.example")),
         (format!("{own}/\\elsewhere.example"), &format!("{own}/\\elsewhere.example")),
@@ -359,9 +364,10 @@ async fn an_origin_under_a_path_gets_requests_below_it() {
         (format!("{own}/other"), &format!("{own}/other")),
         ("/shop//elsewhere.example".to_owned(), "/shop//elsewhere.example"),
     ] {
-        origin.answer(Reply::status(301).header("location", &location));
+        origin.answer(Reply::status(301).header("location", &location).header("set-cookie", "a=b; Path=/shop; Secure"));
         let answer = shop.visit("/old?a=b").await;
         assert_eq!(answer.headers()["location"].to_str().unwrap(), passed);
+        assert_eq!(answer.headers()["set-cookie"].to_str().unwrap(), "a=b; Path=/; Secure");
         assert_eq!(origin.last().path, "/shop/old?a=b");
     }
 }

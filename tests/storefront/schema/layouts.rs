@@ -271,7 +271,7 @@ async fn an_order_leaves_one_cart_even_if_sessions_of_two_layouts_report_it() {
     let change = Change::start(&[]).await;
     let (now, config) = (change.new.clock.now(), &change.new.config);
     let text = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2}]}"#;
-    let order = Order::parse(text, &config.cart).unwrap();
+    let order = Order::parse(text).unwrap();
     let tokens = [put(&change.old, None, "mug", 5).await, put(&change.new, None, "mug", 5).await];
     for app in [&change.before, &change.new, &change.old, &change.new] {
         for token in &tokens {
@@ -290,7 +290,7 @@ async fn an_order_from_before_the_change_leaves_no_second_cart_at_any_step() {
         let change = Change::start(&[]).await;
         let (now, config) = (change.new.clock.now(), &change.new.config);
         let text = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2}]}"#;
-        let order = Order::parse(text, &config.cart).unwrap();
+        let order = Order::parse(text).unwrap();
         let report = async |app: &Rc<App>, token: &Token| {
             let customer = Customer { token: Some(token), user: None };
             order.settle(&app.redis, customer, now, &config.session).await.unwrap();

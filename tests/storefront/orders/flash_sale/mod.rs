@@ -339,6 +339,19 @@ async fn the_keys_of_a_sale_expire_a_day_after_it() {
 }
 
 #[tokio::test]
+async fn the_purchases_of_a_sale_are_known_until_its_later_end() {
+    let sale = Sale::of(1).await;
+    let (ada, bob) = (sale.log_in("ada").await, sale.log_in("bob").await);
+    let held = sale.reserve(&ada).await.unwrap().reservation;
+    sale.confirm(&held.id, "ada", "order-1").await;
+    let starts = sale.now() - Duration::from_mins(1);
+    sale.put(&sale.row(starts, starts + 24 * HOUR, 1, 1)).await;
+    assert!(sale.reserve(&bob).await.is_err(), "sold out");
+    let ttl = sale.store.raw(&["TTL", "flash:pan"]).await.as_i64().unwrap();
+    assert!(ttl > 2 * 86_400 - 120, "{ttl}");
+}
+
+#[tokio::test]
 async fn at_most_one_reservation_is_stored_per_piece() {
     let sale = Sale::of(3).await;
     for round in 0..3 {

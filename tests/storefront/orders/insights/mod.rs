@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use edgefront::{
-    config::{CartConfig, InsightsConfig},
+    config::InsightsConfig,
     orders::{
         Order,
         insights::{self, BoughtByViewers, MAX_BOUGHT_ITEMS, MAX_VIEWED_ITEMS},
@@ -43,7 +43,7 @@ fn items(ids: &[&str]) -> Vec<ItemId> {
 fn order(id: &str, items: &[ItemId]) -> Order {
     let items: Vec<_> = items.iter().map(|item| json!({"id": item.as_str(), "quantity": 1})).collect();
     let order = json!({"order_id": id, "items": items}).to_string();
-    Order::parse(&order, &CartConfig { max_lines: 100, max_quantity: 999 }).unwrap()
+    Order::parse(&order).unwrap()
 }
 
 async fn learn(store: &Store, id: &str, bought: &[&str], viewed: &[&str], now: Timestamp) -> bool {

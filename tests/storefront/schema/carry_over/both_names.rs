@@ -53,7 +53,7 @@ async fn learn(app: &App, numbers: std::ops::Range<u32>, items: &[&str], now: Ti
     let lines: Vec<_> = items.iter().map(|id| json!({"id": id, "quantity": 1})).collect();
     for number in numbers {
         let order = json!({"order_id": number, "items": lines}).to_string();
-        let order = Order::parse(&order, &app.config.cart).unwrap();
+        let order = Order::parse(&order).unwrap();
         let viewed = [ItemId::parse("lamp").unwrap()];
         assert!(insights::learn(&app.redis, &order, &viewed, now, &app.config.insights).await.unwrap());
     }
@@ -178,7 +178,7 @@ async fn an_order_that_is_reported_again_before_the_move_is_sold_once() {
     let report = async |app: &App, order: &str| {
         let reservation = json!({"sale": "pan", "id": "1795000000.bTcyZTNiM2Y4YWI3NDkxOQ"});
         let order = json!({"order_id": order, "items": [{"id": "pan", "quantity": 1}], "reservation": reservation});
-        let order = Order::parse(&order.to_string(), &app.config.cart).unwrap();
+        let order = Order::parse(&order.to_string()).unwrap();
         let customer = Customer { token: None, user: Some(&ada) };
         order.settle(&app.redis, customer, now, &app.config.session).await.unwrap();
     };

@@ -124,7 +124,7 @@ impl World {
             let (config, now) = (self.app.config.clone(), self.app.clock.now());
             self.report.push(Box::pin(async move {
                 let order = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":1}]}"#;
-                let order = Order::parse(order, &config.cart).expect("an order");
+                let order = Order::parse(order).expect("an order");
                 let customer = Customer { token: Some(&token), user: None };
                 order.settle(&redis, customer, now, &config.session).await.map(drop).map_err(|error| error.to_string())
             }));
