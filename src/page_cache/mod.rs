@@ -17,9 +17,7 @@
 //! - [`location`]: the location's cache, which its isolates share.
 //! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis; `account`: the sizes of the stored pages.
 //!   [`hit_for_miss`](self): the note on an unstorable page.
-//! - [`holes`]: the parts of a page that belong to one visitor; `visitor_content`: a visitor's content for them;
-//!   `assembled`: a page with its holes filled; `placeholder`: the values of tokens in stored pages; `form_body`: the
-//!   placeholders in the bodies of unsafe requests.
+//! - [`holes`]: the parts of a page that belong to one visitor.
 //! - [`session_ids`]: the ids of sessions, which no stored page contains.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 
@@ -39,17 +37,13 @@ pub mod stored_page;
 pub mod visitor_cookies;
 
 mod account;
-mod assembled;
 mod content_type;
 mod execute;
-mod form_body;
 mod hit_for_miss;
 mod normalized;
-mod placeholder;
 mod purge;
 mod respond;
 mod store;
-mod visitor_content;
 
 pub use account::PageAccount;
 pub use admission::admit;
@@ -59,14 +53,16 @@ pub use execute::{
     forward_unsafe, render, visitor_content_for_browser,
 };
 pub use hit_for_miss::Unstorable;
+pub use holes::{
+    placeholder::token_range,
+    visitor_content::{NotFilled, VisitorContent, VisitorKey},
+};
 pub use key::PageKey;
 pub use location::LocationPages;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted, look_up};
 pub use memory::PageMemory;
-pub use placeholder::token_range;
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};
 pub use selecting::SelectingHeaders;
 pub use store::{PageWriter, invalidate, note_unstorable, release};
 pub use stored_page::StoredPage;
-pub use visitor_content::{NotFilled, VisitorContent, VisitorKey};

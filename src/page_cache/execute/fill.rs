@@ -13,15 +13,18 @@ use super::render::acquire_memory;
 use crate::{
     App, carts,
     page_cache::{
-        assembled::{AssembledBody, Contents, Source},
         cache_status::CacheStatus,
         content_type::is_html,
         decide::{FIRST_PAUSE, next_pause},
-        holes::{Hole, HoleContent, IncludedHole, script_tag},
+        holes::{
+            Hole, HoleContent, IncludedHole,
+            assembled::{AssembledBody, Contents, Source},
+            script_tag,
+            visitor_content::{self, NotFilled, VisitorContent, VisitorContentKey},
+        },
         memory::{Role, SessionFacts},
         policy::CacheControl,
         stored_page::StoredPage,
-        visitor_content::{self, NotFilled, VisitorContent, VisitorContentKey},
         visitor_cookies::VisitorCookies,
     },
     ports::{

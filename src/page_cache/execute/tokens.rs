@@ -18,10 +18,12 @@ use crate::{
     config::rules::{HoleRules, HoleSource},
     page_cache::{
         cache_status::CacheStatus,
-        form_body::{FormBody, PlaceholderField},
-        placeholder::{FormToken, Placeholder},
+        holes::{
+            form_body::{FormBody, PlaceholderField},
+            placeholder::{FormToken, Placeholder},
+            visitor_content::{NotFilled, VisitorContent, key_in_form},
+        },
         policy::Reason,
-        visitor_content::{NotFilled, VisitorContent, key_in_form},
     },
     ports::{
         answer::Answer,

@@ -8,7 +8,7 @@ use std::{
     rc::Rc,
 };
 
-use super::super::visitor_content::{NotFilled, VisitorContent, VisitorContentKey, VisitorKey};
+use super::super::holes::visitor_content::{NotFilled, VisitorContent, VisitorContentKey, VisitorKey};
 use crate::{ports::time::Timestamp, sessions::cookie::CHANGED_FOR};
 
 /// Largest number of remembered requests. The platform may end a request without dropping its guard.

@@ -14,8 +14,9 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, Stream, future::LocalBoxFuture};
 
-use super::{holes::HoleContent, stored_page::StoredPage};
+use super::HoleContent;
 use crate::{
+    page_cache::stored_page::StoredPage,
     ports::fetch::{Body, ByteStream},
     schema::redis::Redis,
 };
@@ -152,10 +153,8 @@ mod tests {
     use futures_util::StreamExt;
     use proptest::prelude::*;
 
-    use super::{
-        super::{holes::Hole, stored_page::tests::entry},
-        *,
-    };
+    use super::{super::Hole, *};
+    use crate::page_cache::stored_page::tests::entry;
 
     /// Contents that arrive when the cell is set.
     fn later(contents: Contents, has_arrived: &Rc<Cell<bool>>) -> Source {

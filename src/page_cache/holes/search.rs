@@ -1,102 +1,21 @@
-//! Holes: the parts of a shared page that belong to one visitor, such as a name or a mini cart.
-//!
-//! The rules (`HOLES`) name elements of pages, and the origin can include fragments (ESI). Both are searched once, when
-//! a page is stored. The stored body is the page of a visitor without cookies, with that visitor's content in the holes.
-//! So a hole is only a range of the body, and a visitor without anything personal gets the body as it is. For every
-//! other visitor, the body is assembled: see [`assembled`](super::assembled).
+//! The search for the holes of a page that rules name. Tokens become placeholders.
 
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::HeaderValue;
-use serde::{Deserialize, Serialize};
 
-use super::placeholder::{LastForm, Placeholder, has_token_in_text, token_range};
+use super::{
+    Hole, HoleContent,
+    placeholder::{LastForm, Placeholder, has_token_in_text, token_range},
+    script_tag::{tag_length, token_tag},
+};
 use crate::{
     config::rules::{HoleRule, HoleSource},
     ports::{
-        assets::{Asset, asset},
         html::{self, Html, HtmlError},
         sort,
     },
 };
-
-/// The `ETag` of a page with these holes, from that of the page without them. A new rule for tokens changes it, too.
-pub fn etag(page: &HeaderValue, holes: &[Hole]) -> Option<HeaderValue> {
-    let opened = page.as_bytes().strip_suffix(b"\"")?;
-    let places = holes.iter().flat_map(|hole| [hole.range.start, hole.range.end]);
-    let hash = places.fold(holes.len(), |hash, at| hash.wrapping_mul(31).wrapping_add(at));
-    HeaderValue::try_from([opened, format!("-holes{hash:x}\"").as_bytes()].concat()).ok()
-}
-
-/// A part of a page's body that belongs to one visitor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hole {
-    /// The place in the body, in bytes.
-    pub range: Range<usize>,
-    pub content: HoleContent,
-}
-
-/// The content of a hole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HoleContent {
-    /// The element of this selector and index on the origin's page that fills holes.
-    Element { selector: String, index: usize },
-    /// The id of the signed-in user.
-    User,
-    /// The number of pieces in the visitor's cart.
-    Cart,
-    /// A token of the visitor's session: see [`placeholder`](super::placeholder).
-    Token,
-    /// A fragment of the origin's page (`<esi:include>`).
-    Include(IncludedHole),
-}
-
-/// A fragment, by its path and query.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IncludedHole {
-    pub src: String,
-    /// Replaces `src` if it fails.
-    pub alt: Option<String>,
-    /// No two visitors may share the fragment, not even visitors without cookies.
-    pub is_private: bool,
-}
-
-impl Hole {
-    /// The fragment that fills the hole.
-    #[must_use]
-    pub const fn include(&self) -> Option<&IncludedHole> {
-        match &self.content {
-            HoleContent::Include(include) => Some(include),
-            HoleContent::Element { .. } | HoleContent::User | HoleContent::Cart | HoleContent::Token => None,
-        }
-    }
-}
-
-/// The script that fills the holes of a page whose content did not arrive with it.
-const SCRIPT: Asset = asset!("holes.js");
-
-/// The tag that lets [`SCRIPT`] replace the element before it. A module runs once, however often its tag is repeated.
-/// `attributes`: empty, or those of [`token_tag`].
-#[must_use]
-pub fn script_tag(selector: &str, index: usize, attributes: &str) -> String {
-    let selector = escaped(selector);
-    format!(r#"<script type="module" src="{SCRIPT}" data-hole="{selector}" data-index="{index}"{attributes}></script>"#)
-}
-
-/// The tag of a token.
-fn token_tag(Placeholder { selector, form, index, .. }: &Placeholder) -> String {
-    let form = if form.is_empty() { String::new() } else { format!(" data-form=\"{}\"", escaped(form)) };
-    script_tag(selector, *index, &(form + ON_USE))
-}
-
-/// Text as the value of an attribute in double quotes, without `>`.
-fn escaped(text: &str) -> String {
-    html::escaped(text).replace('"', "&quot;").replace('>', "&gt;")
-}
-
-/// The script waits until the visitor uses a form.
-const ON_USE: &str = " data-on-use";
 
 /// The holes of a page that rules name.
 #[derive(Debug, Default)]
@@ -139,15 +58,6 @@ impl FoundHoles {
         }
         (result.into(), holes)
     }
-}
-
-/// The length of a script tag for a token at the start of `html`, also of an older version of the script; 0 without one.
-fn tag_length(html: &[u8]) -> usize {
-    const START: &[u8] = br#"<script type="module" src="/_edge/assets/holes.js"#;
-    // No attribute contains `>`: see [`script_tag`].
-    let end = html.iter().position(|byte| *byte == b'>').unwrap_or_default();
-    let is_tag = html.starts_with(START) && html.get(..end).is_some_and(|tag| tag.ends_with(ON_USE.as_bytes()));
-    if is_tag { end + "></script>".len() } else { 0 }
 }
 
 /// Finds the holes of the page with this path and query. Rules without an element on the page add none.
@@ -232,24 +142,17 @@ fn joined(mut elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
     included
 }
 
-/// Returns whether holes lie in order and without overlap in a body of this length.
-#[must_use]
-pub fn are_in_order(holes: &[Hole], length: usize) -> bool {
-    let mut at = 0;
-    let is_next = |hole: &Hole| {
-        let Range { start, end } = hole.range;
-        let is_next = at <= start && start <= end;
-        at = end;
-        is_next
-    };
-    holes.iter().all(is_next) && at <= length
-}
-
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
 
-    use super::*;
+    use super::{
+        super::{
+            IncludedHole, are_in_order,
+            script_tag::{ON_USE, script_tag},
+        },
+        *,
+    };
     use crate::{config::rules::HoleRules, ports::html::LolHtml};
 
     fn find_in(html: &str, rules: &str) -> Vec<(String, HoleContent)> {
@@ -376,19 +279,5 @@ mod tests {
         let element = HoleContent::Element { selector: "#mini".into(), index: 0 };
         let holes = joined(vec![hole(5..7, &element)], vec![hole(5..7, &include)]);
         assert!(holes.len() == 1 && holes[0].include().is_some(), "the fragment is the element");
-    }
-
-    #[test]
-    fn holes_outside_of_the_body_are_refused() {
-        for (places, expected) in [
-            (&[(0, 2), (2, 2), (3, 5)][..], true),
-            (&[(0, 3), (2, 5)], false),
-            (&[(3, 6)], false),
-            (&[(4, 3)], false),
-            (&[], true),
-        ] {
-            let hole = |(start, end): &(usize, usize)| Hole { range: *start..*end, content: HoleContent::User };
-            assert_eq!(are_in_order(&places.iter().map(hole).collect::<Vec<_>>(), 5), expected, "{places:?}");
-        }
     }
 }
