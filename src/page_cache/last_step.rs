@@ -7,7 +7,7 @@ use super::policy::{is_failure, is_refusal};
 
 /// The outcome of a shared render, as far as the next step depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rendered {
+pub enum RenderFacts {
     /// A page that can be stored.
     Storable {
         status: StatusCode,
@@ -28,7 +28,7 @@ pub enum Rendered {
     NoResponse,
 }
 
-impl Rendered {
+impl RenderFacts {
     /// Returns whether the stored page may replace this outcome (`stale-if-error`, RFC 5861 §4).
     #[must_use]
     pub fn has_failed(self) -> bool {
@@ -60,20 +60,20 @@ pub enum LastStep {
 /// Decides the step after a shared render. `may_replace_error`: the request and the stored page allow the stored page in place of
 /// an error.
 #[must_use]
-pub fn last_step(rendered: Rendered, may_replace_error: bool) -> LastStep {
-    if rendered.has_failed() && may_replace_error {
+pub fn last_step(facts: RenderFacts, may_replace_error: bool) -> LastStep {
+    if facts.has_failed() && may_replace_error {
         return LastStep::ServeOnError;
     }
-    match rendered {
-        Rendered::Storable { may_be_served: true, .. } => LastStep::Serve,
+    match facts {
+        RenderFacts::Storable { may_be_served: true, .. } => LastStep::Serve,
         // A cookie may identify the visitor, or ESI is refused: the visitor's own request does not announce ESI.
-        Rendered::Storable { .. } | Rendered::RefusedEsi => LastStep::Forward,
-        Rendered::Unstorable { status, may_ask_for_visitor: true, .. } if is_refusal(status) => {
+        RenderFacts::Storable { .. } | RenderFacts::RefusedEsi => LastStep::Forward,
+        RenderFacts::Unstorable { status, may_ask_for_visitor: true, .. } if is_refusal(status) => {
             LastStep::ForwardAfterRefusal
         }
-        Rendered::Unstorable { may_differ: true, .. } if !rendered.has_failed() => LastStep::Forward,
-        Rendered::Unstorable { .. } => LastStep::PassOn,
-        Rendered::NoResponse => LastStep::Fail,
+        RenderFacts::Unstorable { may_differ: true, .. } if !facts.has_failed() => LastStep::Forward,
+        RenderFacts::Unstorable { .. } => LastStep::PassOn,
+        RenderFacts::NoResponse => LastStep::Fail,
     }
 }
 
@@ -83,11 +83,14 @@ mod tests {
 
     #[test]
     fn the_last_step_follows_from_the_outcome_of_the_render() {
-        let page = |status, may_be_served| Rendered::Storable { status, may_be_served };
-        let response =
-            |status, may_ask_for_visitor, may_differ| Rendered::Unstorable { status, may_ask_for_visitor, may_differ };
+        let page = |status, may_be_served| RenderFacts::Storable { status, may_be_served };
+        let response = |status, may_ask_for_visitor, may_differ| RenderFacts::Unstorable {
+            status,
+            may_ask_for_visitor,
+            may_differ,
+        };
         let (ok, forbidden, down) = (StatusCode::OK, StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE);
-        for (rendered, with_stored_page, without) in [
+        for (facts, with_stored_page, without) in [
             (page(ok, true), LastStep::Serve, LastStep::Serve),
             (page(ok, false), LastStep::Forward, LastStep::Forward),
             (page(down, true), LastStep::ServeOnError, LastStep::Serve),
@@ -98,11 +101,11 @@ mod tests {
             (response(forbidden, false, true), LastStep::Forward, LastStep::Forward),
             (response(down, true, true), LastStep::ServeOnError, LastStep::ForwardAfterRefusal),
             (response(down, false, true), LastStep::ServeOnError, LastStep::PassOn),
-            (Rendered::RefusedEsi, LastStep::ServeOnError, LastStep::Forward),
-            (Rendered::NoResponse, LastStep::ServeOnError, LastStep::Fail),
+            (RenderFacts::RefusedEsi, LastStep::ServeOnError, LastStep::Forward),
+            (RenderFacts::NoResponse, LastStep::ServeOnError, LastStep::Fail),
         ] {
-            let steps = [true, false].map(|may_replace_error| last_step(rendered, may_replace_error));
-            assert_eq!(steps, [with_stored_page, without], "{rendered:?}");
+            let steps = [true, false].map(|may_replace_error| last_step(facts, may_replace_error));
+            assert_eq!(steps, [with_stored_page, without], "{facts:?}");
         }
     }
 }

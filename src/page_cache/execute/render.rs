@@ -47,14 +47,51 @@ pub enum WholeRender {
     NotStorable(UnstorableResponse),
 }
 
-/// The outcome of a render for a visitor who waits.
-pub enum RenderOutcome {
+/// The outcome of a render.
+pub(super) enum RenderOutcome {
     Whole(WholeRender),
-    /// A storable page whose body is still arriving.
-    Streaming {
-        response: Box<Response>,
-        page: Box<StreamingPage>,
-    },
+    /// The end of the body has not arrived within the render's time.
+    Slow(Box<SlowPage>),
+}
+
+/// A storable page whose body is still arriving.
+pub(super) struct SlowPage {
+    page: StoredPage,
+    content_length: Option<usize>,
+    body: Body,
+    ids: SessionIds,
+    permit: MemoryPermit,
+}
+
+impl SlowPage {
+    pub(super) const fn status(&self) -> StatusCode {
+        self.page.status
+    }
+
+    /// Returns whether a visitor with these cookies may get the page.
+    pub(super) fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+        self.page.may_be_served_to(cookies)
+    }
+
+    /// The response that streams the body to a visitor, and the page that is copied from it.
+    pub(super) fn stream(self, app: &App) -> (Response, Box<StreamingPage>) {
+        let Self { mut page, content_length, body, ids, permit } = self;
+        let (body, copy) = body.copied(app.config.page.max_bytes);
+        set_stored_headers(&mut page);
+        let mut headers = page.visible_headers();
+        // Age at the arrival (RFC 9111 §5.1).
+        let age = page.age(app.clock.now());
+        if age > 0 {
+            headers.insert(header::AGE, HeaderValue::from(age));
+        }
+        if let Some(length) = content_length {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let mut response = Response::new(body);
+        *response.status_mut() = page.status;
+        *response.headers_mut() = headers;
+        (response, Box::new(StreamingPage { page, content_length, copy, ids, _permit: permit }))
+    }
 }
 
 /// A page whose body is streamed to a visitor and copied.
@@ -71,12 +108,6 @@ impl StreamingPage {
     #[must_use]
     pub const fn item(&self) -> Option<&ItemId> {
         self.page.item.as_ref()
-    }
-
-    /// Returns whether a visitor with these cookies may get the page.
-    #[must_use]
-    pub fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
-        self.page.may_be_served_to(cookies)
     }
 
     /// The page, after its body has been sent.
@@ -100,74 +131,26 @@ impl StreamingPage {
     }
 }
 
-/// Longest time that a visitor waits for a complete body before it is streamed.
-const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Renders a page for a visitor who waits: a slow body is streamed.
-///
-/// # Errors
-/// Those of [`render_whole`].
-pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
-    Ok(match render_within(app, request, COLLECT_TIMEOUT).await? {
-        Arrived::Whole(whole) => RenderOutcome::Whole(whole),
-        Arrived::Slow(page) => page.stream(app),
-    })
-}
-
 /// Renders a page and waits for its whole body.
 ///
 /// # Errors
 /// [`Error::Origin`], also for a truncated or late body; [`Error::Esi`] if the page is refused; [`Error::Busy`]; [`Error::Database`]
 /// of the demo shop.
 pub async fn render_whole(app: &App, request: &RenderRequest<'_>) -> Result<WholeRender, Error> {
-    match render_within(app, request, app.config.origin.timeout).await? {
-        Arrived::Whole(whole) => Ok(whole),
-        Arrived::Slow(_) => Err(FetchError::Timeout.into()),
+    match render(app, request, app.config.origin.timeout).await? {
+        RenderOutcome::Whole(whole) => Ok(whole),
+        RenderOutcome::Slow(_) => Err(FetchError::Timeout.into()),
     }
 }
 
-/// The part of a render that has arrived within its time.
-enum Arrived {
-    Whole(WholeRender),
-    /// All but the end of the body.
-    Slow(Box<SlowPage>),
-}
-
-/// A storable page whose body is still arriving.
-struct SlowPage {
-    page: StoredPage,
-    content_length: Option<usize>,
-    body: Body,
-    ids: SessionIds,
-    permit: MemoryPermit,
-}
-
-impl SlowPage {
-    /// Streams the body to a visitor, and copies it.
-    fn stream(self, app: &App) -> RenderOutcome {
-        let Self { mut page, content_length, body, ids, permit } = self;
-        let (body, copy) = body.copied(app.config.page.max_bytes);
-        set_stored_headers(&mut page);
-        let mut headers = page.visible_headers();
-        // Age at the arrival (RFC 9111 §5.1).
-        let age = page.age(app.clock.now());
-        if age > 0 {
-            headers.insert(header::AGE, HeaderValue::from(age));
-        }
-        if let Some(length) = content_length {
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        }
-        let mut response = Response::new(body);
-        *response.status_mut() = page.status;
-        *response.headers_mut() = headers;
-        let page = Box::new(StreamingPage { page, content_length, copy, ids, _permit: permit });
-        RenderOutcome::Streaming { response: Box::new(response), page }
-    }
-}
-
-/// Asks the origin. If the response varies on a header that the origin did not get, asks again with this header: a page may be
-/// stored only under values that selected it (RFC 9111 §4.1). Each repetition sends at least one more header.
-async fn render_within(app: &App, request: &RenderRequest<'_>, patience: Duration) -> Result<Arrived, Error> {
+/// Renders a page. Waits for its body as long as `patience`.
+///
+/// If the response varies on a header that the origin did not get, asks again with this header: a page may be stored only under
+/// values that selected it (RFC 9111 §4.1). Each repetition sends at least one more header.
+///
+/// # Errors
+/// Those of [`render_whole`].
+pub(super) async fn render(app: &App, request: &RenderRequest<'_>, patience: Duration) -> Result<RenderOutcome, Error> {
     let mut sent = request.sent.clone();
     let exchanged = loop {
         match (exchange(app, request, sent.as_ref()).await?, &mut sent) {
@@ -177,7 +160,7 @@ async fn render_within(app: &App, request: &RenderRequest<'_>, patience: Duratio
             (exchanged, _) => break exchanged,
         }
     };
-    Ok(Arrived::Whole(match exchanged {
+    Ok(RenderOutcome::Whole(match exchanged {
         Exchanged::NotStorable(response) => WholeRender::NotStorable(response),
         Exchanged::Storable { mut page, validated: Some(stored), response, directives } => {
             if session_ids(app, request.key.url(), response.headers()).are_in(&page.headers, &[]) {
@@ -276,7 +259,7 @@ async fn collect(
     mut page: Box<StoredPage>,
     (response, directives): (Response, OriginDirectives),
     patience: Duration,
-) -> Result<Arrived, Error> {
+) -> Result<RenderOutcome, Error> {
     let content_length = content_length(response.headers());
     let Some(mut permit) = acquire_memory(app, content_length) else {
         return Ok(not_storable(Reason::Busy, response, directives));
@@ -296,14 +279,14 @@ async fn collect(
         CollectOutcome::Whole(body) if is_whole(content_length, &body) => {
             page.body = body.clone().into();
             match finish(app, request.key, &mut page, &ids).await {
-                Ok(()) => return Ok(Arrived::Whole(WholeRender::Complete { page, not_modified: false })),
+                Ok(()) => return Ok(RenderOutcome::Whole(WholeRender::Complete { page, not_modified: false })),
                 Err(reason) => (reason, body.into()),
             }
         }
         CollectOutcome::Whole(_) => return Err(FetchError::Unreachable.into()),
         CollectOutcome::Slow(_) if must_be_whole => return Err(FetchError::Timeout.into()),
         CollectOutcome::Slow(body) => {
-            return Ok(Arrived::Slow(Box::new(SlowPage { page: *page, content_length, body, ids, permit })));
+            return Ok(RenderOutcome::Slow(Box::new(SlowPage { page: *page, content_length, body, ids, permit })));
         }
         CollectOutcome::TooLarge(body) => (Reason::TooLarge, body),
         CollectOutcome::NoPermit(body) => (Reason::Busy, body),
@@ -317,10 +300,10 @@ pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPe
     app.semaphore.try_acquire(bytes, now, now + app.config.origin.timeout)
 }
 
-fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> Arrived {
+fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> RenderOutcome {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
     let why = Box::new(Unstorable { item, tags, ..unstorable(reason) });
-    Arrived::Whole(WholeRender::NotStorable(UnstorableResponse { response: Box::new(response), directives, why }))
+    RenderOutcome::Whole(WholeRender::NotStorable(UnstorableResponse { response: Box::new(response), directives, why }))
 }
 
 /// Removes headers that the cache computes for each response, and adds the `Date` that a cache must send.

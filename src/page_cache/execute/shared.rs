@@ -1,5 +1,7 @@
 //! A shared render while a visitor waits for it.
 
+use std::time::Duration;
+
 use http::{StatusCode, header};
 
 use super::{
@@ -9,7 +11,7 @@ use super::{
     found::Found,
     lease_end::{LeaseEnd, RenderLease},
     render::{
-        RenderOutcome::{self, Streaming, Whole},
+        RenderOutcome::{self, Slow, Whole},
         StreamingPage,
         WholeRender::{Complete, NotStorable},
         render as render_page,
@@ -20,7 +22,7 @@ use crate::{
         cache_status::CacheStatus,
         content_type::is_html,
         hit_for_miss::{FollowUp, Unstorable},
-        last_step::{LastStep, Rendered, last_step},
+        last_step::{LastStep, RenderFacts, last_step},
         lookup::{LookupResult, PageState, others_have_page},
         policy::{ForwardReason, Reason, VaryFields, is_failure, is_refusal, quality::accepts_gzip},
         selecting::RequestClass,
@@ -30,6 +32,9 @@ use crate::{
     proxy::{self, OriginDirectives, RequestHead, failure},
     sessions::Session,
 };
+
+/// Longest time that a visitor waits for a complete body. Then the body is streamed.
+const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Renders the page. The holder of the lease stores it.
 pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) -> Answer {
@@ -50,7 +55,7 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
         no_cache: page_request.directives.is_reload(),
         accepts_gzip,
     };
-    let outcome = render_page(&app, &request).await;
+    let outcome = render_page(&app, &request, COLLECT_TIMEOUT).await;
     let (sent, now) = (request.sent, app.clock.now());
     let asked_for_gzip = accepts_gzip;
     let render =
@@ -82,9 +87,9 @@ impl SharedRender {
     async fn answer(mut self, outcome: Result<RenderOutcome, Error>, stored: Option<Box<StoredPage>>) -> Answer {
         let directives = &self.page_request.directives;
         let stored = stored.filter(|stored| directives.allows_on_error(&stored.state(self.now), outcome.is_err()));
-        let rendered = self.judge(&outcome);
-        let step = last_step(rendered, stored.is_some());
-        let has_failed = rendered.has_failed();
+        let facts = self.facts(&outcome);
+        let step = last_step(facts, stored.is_some());
+        let has_failed = facts.has_failed();
         let app = self.page_request.visit.app.clone();
         if has_failed && step != LastStep::ForwardAfterRefusal {
             app.pages.note_failure(self.page_request.key.hash(), self.now);
@@ -102,13 +107,14 @@ impl SharedRender {
                 };
                 (answer, LeaseEnd::Store(page))
             }
-            Ok(Streaming { response, page }) if step == LastStep::Serve => {
-                let answer = self.stream(*response, &page);
+            Ok(Slow(page)) if step == LastStep::Serve => {
+                let (response, page) = page.stream(&app);
+                let answer = self.stream(response, &page);
                 (answer, LeaseEnd::StoreCopy { page, others_have_page: self.others_have_page })
             }
-            Ok(Streaming { response, page }) => {
-                // Ends the origin's connection and the copy.
-                drop((response, page));
+            Ok(Slow(page)) => {
+                // Ends the origin's connection.
+                drop(page);
                 (self.forward(Reason::Cookie).await, LeaseEnd::Release)
             }
             Ok(Whole(NotStorable(unstorable))) if step == LastStep::ForwardAfterRefusal => {
@@ -134,22 +140,22 @@ impl SharedRender {
     }
 
     /// The facts that decide the [`last_step`].
-    fn judge(&self, outcome: &Result<RenderOutcome, Error>) -> Rendered {
+    fn facts(&self, outcome: &Result<RenderOutcome, Error>) -> RenderFacts {
         let PageRequest { cookies, visit, .. } = &*self.page_request;
         match outcome {
             Ok(Whole(Complete { page, .. })) => {
-                Rendered::Storable { status: page.status, may_be_served: page.may_be_served_to(cookies) }
+                RenderFacts::Storable { status: page.status, may_be_served: page.may_be_served_to(cookies) }
             }
-            Ok(Streaming { response, page }) => {
-                Rendered::Storable { status: response.status(), may_be_served: page.may_be_served_to(cookies) }
+            Ok(Slow(page)) => {
+                RenderFacts::Storable { status: page.status(), may_be_served: page.may_be_served_to(cookies) }
             }
-            Ok(Whole(NotStorable(unstorable))) => Rendered::Unstorable {
+            Ok(Whole(NotStorable(unstorable))) => RenderFacts::Unstorable {
                 status: unstorable.response.status(),
                 may_ask_for_visitor: visit.app.pages.refusals.may_ask_for_visitor(self.now),
                 may_differ: self.may_differ(unstorable),
             },
-            Err(Error::Esi(_)) => Rendered::RefusedEsi,
-            Err(_) => Rendered::NoResponse,
+            Err(Error::Esi(_)) => RenderFacts::RefusedEsi,
+            Err(_) => RenderFacts::NoResponse,
         }
     }
 
