@@ -154,8 +154,8 @@ impl Isolate {
         let hash = entry.page.hash();
         let hit = self.pages.hit(hash, &LazyCell::new(SelectingHeaders::default), now);
         let reuse = hit.as_ref().map(|hit| RequestDirectives::default().reuse(&hit.page.state(now)));
-        let unstorable = || self.pages.unstorable(hash, now);
-        let step = first_step(reuse, view.is_confirmation, unstorable, self.circuit.is_open());
+        let bypass_reason = || self.pages.bypass_reason(hash, now);
+        let step = first_step(reuse, view.is_confirmation, bypass_reason, self.circuit.is_open());
         match (step, hit) {
             (FirstStep::ServeLocal, Some(hit)) => Ok(Served {
                 source: Source::Memory,
@@ -250,7 +250,7 @@ impl Isolate {
                     return self.serve(entry, found, epoch, (wait, collapsed.is_some()));
                 }
                 Step::Wait(reason) => {
-                    let waited = waited.get_or_insert(Waited { reason, is_over: false, unstorable: None });
+                    let waited = waited.get_or_insert(Waited { reason, is_over: false, bypass: None });
                     // Within the isolate, the end of the render is known.
                     let own = if found.is_own_render { pause } else { Duration::ZERO };
                     wait += pause + own;

@@ -90,8 +90,8 @@ pub struct Waited {
     pub reason: ForwardReason,
     /// `PAGE_WAIT_MS` has passed.
     pub is_over: bool,
-    /// The isolate learned during the wait that the page cannot be stored.
-    pub unstorable: Option<Reason>,
+    /// The isolate learned during the wait that requests for the page bypass the cache, for this reason.
+    pub bypass: Option<Reason>,
 }
 
 /// The first pause between two lookups of a request that waits for a render.
@@ -130,10 +130,15 @@ pub enum Step {
 /// Decides the step after a lookup.
 #[must_use]
 pub fn next_step(facts: &StepFacts) -> Step {
-    if let PageState::Unstorable(reason) = facts.state {
+    let bypass = match facts.state {
+        PageState::Unknown | PageState::Shared => None,
+        PageState::Unstorable(reason) => Some(reason),
+        PageState::Outdated => Some(Reason::Invalidated),
+    };
+    if let Some(reason) = bypass {
         return if facts.only_if_cached { Step::GatewayTimeout(ForwardReason::UriMiss) } else { Step::Bypass(reason) };
     }
-    if let Some(reason) = facts.wait.and_then(|wait| wait.unstorable) {
+    if let Some(reason) = facts.wait.and_then(|wait| wait.bypass) {
         return Step::Bypass(reason);
     }
     let reason = match facts.stored {
@@ -218,7 +223,7 @@ mod tests {
     const STALE: StepFacts = StepFacts { stored: Some(Reuse::Forward(ForwardReason::Stale)), ..MISS };
     const TOO_OLD: StepFacts = StepFacts { stored: Some(Reuse::Forward(ForwardReason::Request)), ..MISS };
     const NO_CACHE: StepFacts = StepFacts { is_reload: true, ..TOO_OLD };
-    const WAITED: Waited = Waited { reason: ForwardReason::Stale, is_over: false, unstorable: None };
+    const WAITED: Waited = Waited { reason: ForwardReason::Stale, is_over: false, bypass: None };
 
     #[test]
     fn a_stored_page_answers_if_its_age_and_the_request_allow_it() {
@@ -360,6 +365,7 @@ mod tests {
                 StepFacts { state: PageState::Unstorable(Reason::Private), only_if_cached: true, ..MISS },
                 Step::GatewayTimeout(ForwardReason::UriMiss),
             ),
+            ("outdated", StepFacts { state: PageState::Outdated, ..MISS }, Step::Bypass(Reason::Invalidated)),
         ] {
             assert_eq!(next_step(&near(facts)), expected, "{name}");
         }
@@ -379,7 +385,7 @@ mod tests {
             ),
             (
                 "cannot be stored",
-                waited(MISS, Waited { unstorable: Some(Reason::SetCookie), ..WAITED }),
+                waited(MISS, Waited { bypass: Some(Reason::SetCookie), ..WAITED }),
                 Step::Bypass(Reason::SetCookie),
             ),
             (

@@ -95,6 +95,8 @@ pub enum PageState {
     Shared,
     /// Hit-for-miss: the page could not be stored a moment ago, for this reason.
     Unstorable(Reason),
+    /// The page is older than an unsafe request that changed it. Redis does not know of this request yet.
+    Outdated,
 }
 
 /// When a lookup requests the lease.

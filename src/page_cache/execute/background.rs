@@ -15,7 +15,7 @@ use crate::{
         hit_for_miss::{FollowUp, Unstorable},
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, Wanted, look_up, others_have_page, take_lease},
-        policy::{Reason, freshness::Popularity, is_failure, is_refusal},
+        policy::{freshness::Popularity, is_failure, is_refusal},
         selecting::{RequestClass, SelectingHeaders},
         stored_page::StoredPage,
     },
@@ -147,8 +147,6 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
     Box::pin(async move {
         match look_up(&app.redis, &key, &selecting, None, now).await {
             Ok(LookupResult { state: PageState::Unstorable(_), .. }) => {}
-            // A write has voided the page meanwhile. Redis does not know of the write yet.
-            Ok(_) if app.pages.unstorable(key.hash(), app.clock.now()) == Some(Reason::Invalidated) => {}
             Ok(_) => app.pages.forget_unstorable(key.hash()),
             Err(error) => log::warn!("page cache: {error}"),
         }

@@ -40,10 +40,7 @@ pub(super) async fn answer(page_request: Box<PageRequest>) -> Answer {
     let change = app.pages.last_change(page_request.key.hash(), page_request.visit.now);
     let (method, headers) = (page_request.request.method(), page_request.request.headers());
     let is_get = *method == Method::GET;
-    if app.pages.must_confirm_unstorable(page_request.key.hash(), page_request.visit.now) {
-        // An unsafe request voided the page in this isolate. By now, the home tier has voided the page in Redis, also at its second try.
-        app.pages.forget_unstorable(page_request.key.hash());
-    }
+    app.pages.end_write_at_home(page_request.key.hash(), page_request.visit.now);
     let held = if is_get { page_request.held().await } else { None };
     let ask =
         is_get.then(|| EdgeAsk { held: held.as_ref().map(|stored| stored.render_number()), is_confirmation: false });

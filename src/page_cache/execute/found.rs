@@ -8,7 +8,6 @@ use crate::{
     page_cache::{
         lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
         memory::LookupEpoch,
-        policy::Reason,
         stored_page::StoredPage,
     },
     ports::error::Error,
@@ -98,7 +97,7 @@ impl PageRequest {
         let is_outdated = |page: &mut Box<StoredPage>| app.pages.is_outdated(self.key.hash(), page, self.visit.now);
         if lookup.page.take_if(is_outdated).is_some() && lookup.lease.is_none() {
             // Redis does not know of the write yet, so nobody renders the page.
-            lookup.state = PageState::Unstorable(Reason::Invalidated);
+            lookup.state = PageState::Outdated;
         }
         if let Some(page) = &mut lookup.page {
             page.hold(&*app.fetch);

@@ -43,8 +43,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
         let without_time = if app.home.is_some() { visit.now } else { now };
         let changed_at = at_home.map_or(without_time, |change| change.at);
         for key in &keys {
-            app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
-            app.pages.forget(key.hash(), changed_at);
+            app.pages.note_write(key.hash(), changed_at, now);
         }
         if keys.is_empty() || app.home.is_some() {
             return answer;
@@ -57,7 +56,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
                 evicted = store::invalidate(&app.redis.for_retry().await, &keys).await;
             }
             match evicted {
-                Ok(()) => keys.iter().for_each(|key| app.pages.end_change(key.hash(), now, app.clock.now())),
+                Ok(()) => keys.iter().for_each(|key| app.pages.end_write(key.hash(), now, app.clock.now())),
                 Err(error) => log::error!("page cache: pages were not voided: {error}"),
             }
         }));

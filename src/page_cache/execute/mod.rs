@@ -126,7 +126,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         }
         let is_personal = || *has_personal_headers || visit.token.is_some();
         let personal = || app.pages.unstorable_personal(key.hash(), now).filter(|_| is_personal());
-        app.pages.unstorable(key.hash(), now).or_else(personal)
+        app.pages.bypass_reason(key.hash(), now).or_else(personal)
     };
     let step = first_step(reuse, directives.only_if_cached(), bypass_reason, app.circuit.is_open());
     let is_edge = app.home.is_some();
@@ -195,7 +195,7 @@ impl PageRequest {
                     return self.gateway_timeout(found.lookup.lease, status);
                 }
                 Step::Bypass(reason) => {
-                    if matches!(facts.state, PageState::Unstorable(_)) && reason != Reason::Invalidated {
+                    if let PageState::Unstorable(reason) = facts.state {
                         app.pages.note_unstorable(self.key.hash(), reason, now);
                     }
                     return self.bypass(reason, found.session).await;
@@ -221,9 +221,7 @@ impl PageRequest {
     async fn bypass_without_lookup(self: Box<Self>, reason: Reason) -> Answer {
         let noted = Noted::of(&self, reason);
         let Self { visit, key, selecting, request, .. } = *self;
-        // The note of a write stays until Redis knows of the write.
-        let must_confirm =
-            reason != Reason::Invalidated && visit.app.pages.must_confirm_unstorable(key.hash(), visit.now);
+        let must_confirm = visit.app.pages.must_confirm_unstorable(key.hash(), visit.now);
         let confirm = must_confirm.then(|| confirm_unstorable(visit.app.clone(), key, selecting, visit.now));
         bypass::bypass_with_note(&visit, reason, request, noted).await.followed_by(confirm)
     }

@@ -69,7 +69,7 @@ impl Noted {
             Box::pin(async move {
                 // Redis first: otherwise a lookup in between would find the note and keep it again.
                 log_error(store::refute(&app.redis, &key).await);
-                // A write may have voided the page meanwhile. The note of the write stays.
+                // Another response may have left another note meanwhile.
                 if app.pages.unstorable(key.hash(), app.clock.now()) == Some(reason) {
                     app.pages.forget_unstorable(key.hash());
                 }

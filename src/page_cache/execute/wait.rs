@@ -56,13 +56,13 @@ impl RenderWait {
         if now >= self.give_up && self.late_render.is_none() {
             self.late_render = app.pages.renders.start_late(key.hash(), now, now + app.config.origin.timeout);
         }
-        let waited = self.waited.get_or_insert(Waited { reason, is_over: false, unstorable: None });
+        let waited = self.waited.get_or_insert(Waited { reason, is_over: false, bypass: None });
         waited.is_over = self.late_render.is_some() || now >= self.must_give_up;
         if app.pages.renders.has(key.hash(), now) {
             return false;
         }
-        waited.unstorable = app.pages.unstorable(key.hash(), now);
-        if waited.unstorable.is_some() {
+        waited.bypass = app.pages.bypass_reason(key.hash(), now);
+        if waited.bypass.is_some() {
             return false;
         }
         self.pause = next_pause(self.pause);

@@ -9,6 +9,7 @@
 //! | [`copies`]: a page from Redis | saves the lookup for `PAGE_MEMORY`, then the page's transfer; a fallback without Redis | 2,000 copies, 12 MiB; the least recently used goes | the page expires, a purge, an unsafe request |
 //! | [`copies`]: the last invalidation of a page | a lookup that began before cannot restore the copy | 1,000 pages | |
 //! | `unstorable`: hit-for-miss | saves the lookup and the wait for a render | 10,000 pages | 2 min, a purge, a storable response |
+//! | `writes`: a write through this isolate | its pages bypass the cache while Redis may not know of the write | 10,000 pages | 2 min, Redis knows of the write; edge tier: `PAGE_MEMORY`, at least 5 s |
 //! | `changed`: the time of a write through another isolate | Redis may still have the page from before the write | 10,000 pages | `PAGE_MEMORY`, from 5 s to 2 min |
 //! | `unstorable_personal` | saves the lookup, if the request is personal | 10,000 pages | 10 s, a purge |
 //! | `unstorable_classes` | saves a shared render for requests of a class | 10,000 classes | 10 s, a purge of all pages |
@@ -21,6 +22,7 @@
 //! | [`visitor_contents`]: a visitor's content for holes | saves a request to the origin | 1,000 requests, 4 MiB | 2 s, a change by the visitor |
 //! | [`facts`]: facts of a session for holes | saves a request to Redis | 5,000 sessions | 2 s, a change by the visitor |
 
+mod changes;
 mod copies;
 mod facts;
 mod keys;
@@ -49,7 +51,7 @@ use super::{
     selecting::{RequestClass, SelectingHeaders},
     stored_page::StoredPage,
 };
-use crate::{ports::time::Timestamp, proxy::home::PageChange};
+use crate::ports::time::Timestamp;
 
 /// Hit-for-miss after a response to one visitor or one class of requests. Short, because another response may be storable.
 const PERSONAL_HIT_FOR_MISS: Duration = Duration::from_secs(10);
@@ -65,6 +67,8 @@ pub struct PageMemory {
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
+    /// Pages that an unsafe request through this isolate has changed. Redis possibly does not know of the request.
+    writes: Notes<()>,
     /// Pages that an unsafe request has changed, as another isolate says, with the time of the change.
     changed: Notes<Timestamp>,
     /// Pages whose personal renders cannot be stored; other visitors may get a storable response.
@@ -98,6 +102,7 @@ impl PageMemory {
             keys: PageKeys::default(),
             copies: RefCell::new(LocalCopies::new(ttl)),
             unstorable: Notes::lasting(HIT_FOR_MISS),
+            writes: Notes::lasting(HIT_FOR_MISS),
             changed: Notes::lasting(ttl.clamp(FAILURE_BACKOFF, HIT_FOR_MISS)),
             unstorable_personal: Notes::lasting(PERSONAL_HIT_FOR_MISS),
             unstorable_classes: Notes::lasting(PERSONAL_HIT_FOR_MISS),
@@ -112,6 +117,12 @@ impl PageMemory {
         }
     }
 
+    /// The reason for which all requests for the page bypass the cache.
+    #[must_use]
+    pub fn bypass_reason(&self, hash: &str, now: Timestamp) -> Option<Reason> {
+        if self.has_pending_write(hash, now) { Some(Reason::Invalidated) } else { self.unstorable(hash, now) }
+    }
+
     /// The reason why the page cannot be stored for anybody, from a recent response.
     #[must_use]
     pub fn unstorable(&self, hash: &str, now: Timestamp) -> Option<Reason> {
@@ -122,10 +133,8 @@ impl PageMemory {
     /// location voids the note in Redis only. One caller per `PAGE_MEMORY` gets true.
     #[must_use]
     pub fn must_confirm_unstorable(&self, hash: &str, now: Timestamp) -> bool {
-        // Redis learns of a write at the second try, some seconds later, if the first one fails.
-        let pause = |reason| if reason == Reason::Invalidated { self.ttl.max(FAILURE_BACKOFF) } else { self.ttl };
-        let due = |(reason, confirmed): &(Reason, Timestamp)| now.since(*confirmed) >= pause(*reason);
-        self.unstorable.update(hash, now, |note| due(note).then_some((note.0, now)))
+        let is_due = |confirmed| now.since(confirmed) >= self.ttl;
+        self.unstorable.update(hash, now, |(reason, confirmed)| is_due(*confirmed).then_some((*reason, now)))
     }
 
     /// Returns whether the caller may end the hit-for-miss note of a page. One caller in the life of a note gets true.
@@ -231,44 +240,9 @@ impl PageMemory {
     /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`. Also keeps none while Redis does not
     /// know of an unsafe request that changed the page: Redis may still hold a render from before the change.
     pub fn keep(&self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
-        if !self.is_invalidated(hash, epoch.began()) && !self.is_outdated(hash, &page, epoch.began()) {
+        if !self.has_pending_write(hash, epoch.began()) && !self.is_outdated(hash, &page, epoch.began()) {
             self.copies.borrow_mut().keep(hash, page, epoch);
         }
-    }
-
-    /// Returns whether this isolate has voided the page in the last minutes. A read region may still have the old page.
-    #[must_use]
-    pub fn has_changed(&self, hash: &str, now: Timestamp) -> bool {
-        self.copies.borrow().changed(hash, now).is_some()
-    }
-
-    /// The last change of the page that this isolate knows.
-    #[must_use]
-    pub fn last_change(&self, hash: &str, now: Timestamp) -> Option<PageChange> {
-        let at = self.copies.borrow().changed(hash, now)?;
-        Some(PageChange { at, by_request: self.is_invalidated(hash, now) })
-    }
-
-    /// Returns whether an unsafe request has changed the page, and Redis possibly does not know of this request.
-    fn is_invalidated(&self, hash: &str, now: Timestamp) -> bool {
-        self.unstorable(hash, now) == Some(Reason::Invalidated)
-    }
-
-    /// Returns whether a page from Redis is older than an unsafe request that another isolate knows.
-    #[must_use]
-    pub fn is_outdated(&self, hash: &str, page: &StoredPage, now: Timestamp) -> bool {
-        self.changed.get(hash, now).is_some_and(|at| page.stored < at)
-    }
-
-    /// Learns of a change that another isolate knows. This isolate's copies and next lookups may be older than that.
-    pub fn learn_change(&self, hash: &str, PageChange { at, by_request }: PageChange, now: Timestamp) {
-        if self.copies.borrow().changed(hash, now).is_some_and(|known| known >= at) {
-            return;
-        }
-        if by_request {
-            self.changed.put(hash, at, now);
-        }
-        self.forget(hash, at);
     }
 
     /// Bytes of all copies: their bodies, and 1 KB for each copy.
@@ -277,29 +251,17 @@ impl PageMemory {
         self.copies.borrow().bytes()
     }
 
-    /// Drops the copies of a page and its hit-for-miss notes. The note of an unsafe request that changed the page stays,
-    /// because Redis possibly does not know of this request yet.
+    /// Drops the copies of a page and its hit-for-miss notes. The note of an unsafe request stays.
     pub fn forget(&self, hash: &str, now: Timestamp) {
         self.copies.borrow_mut().forget(hash, now);
-        if !self.is_invalidated(hash, now) {
-            self.unstorable.remove(hash);
-        }
+        self.unstorable.remove(hash);
         self.unstorable_personal.remove(hash);
-    }
-
-    /// Drops the copies of a page after Redis has learned of the unsafe request at `since`, and drops the note of this
-    /// request. The note of a later request stays.
-    pub fn end_change(&self, hash: &str, since: Timestamp, now: Timestamp) {
-        if self.is_invalidated(hash, now) && self.unstorable.since(hash, now) == Some(since) {
-            self.unstorable.remove(hash);
-        }
-        self.forget(hash, now);
     }
 
     /// As [`PageMemory::forget`], for all pages.
     pub fn forget_all(&self, now: Timestamp) {
         self.copies.borrow_mut().forget_all(now);
-        self.unstorable.retain(|(reason, _)| *reason == Reason::Invalidated);
+        self.unstorable.clear();
         self.unstorable_personal.clear();
         self.unstorable_classes.clear();
     }
@@ -307,10 +269,7 @@ impl PageMemory {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{policy::VaryFields, stored_page::tests::entry},
-        *,
-    };
+    use super::*;
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
 
@@ -331,33 +290,5 @@ mod tests {
         assert!(memory.must_confirm_unstorable("a", later) && !memory.must_confirm_unstorable("a", later));
         memory.forget_all(later);
         assert_eq!(memory.unstorable("a", later), None);
-    }
-
-    #[test]
-    fn no_copy_is_kept_while_redis_does_not_know_of_an_unsafe_request() {
-        let memory = PageMemory::new(Duration::from_secs(5));
-        let page =
-            Rc::new(StoredPage { vary: VaryFields::default(), variant: String::new(), ..entry(b"", Vec::new()) });
-        let has_copy = || memory.copies.borrow_mut().get("a", &&SelectingHeaders::default(), START).is_some();
-        memory.note_unstorable("a", Reason::Invalidated, START);
-        memory.keep("a", page.clone(), memory.epoch(START));
-        assert!(!has_copy());
-        // A purge, here or in an isolate of the edge tier, and a confirmation that found no page.
-        memory.forget_all(START);
-        let later = START + Duration::from_millis(1);
-        memory.learn_change("a", PageChange { at: later, by_request: false }, START);
-        memory.forget("a", START);
-        memory.keep("a", page.clone(), memory.epoch(START));
-        assert!(!has_copy());
-        // Another unsafe request, before Redis knows of the first one.
-        memory.note_unstorable("a", Reason::Invalidated, later);
-        memory.end_change("a", START, later);
-        memory.keep("a", page.clone(), memory.epoch(later));
-        assert!(!has_copy());
-        // A confirmation, before Redis knows of the second one.
-        assert!(memory.must_confirm_unstorable("a", later + Duration::from_secs(5)));
-        memory.end_change("a", later, later);
-        memory.keep("a", page, memory.epoch(START));
-        assert!(has_copy());
     }
 }

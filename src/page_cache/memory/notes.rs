@@ -58,11 +58,6 @@ impl<T: Copy> Notes<T> {
         self.notes.borrow_mut().clear();
     }
 
-    /// Drops all notes except those that `keeps` selects.
-    pub fn retain(&self, keeps: impl Fn(&T) -> bool) {
-        self.notes.borrow_mut().retain(|_, (_, note)| keeps(note));
-    }
-
     pub fn remove(&self, hash: &str) {
         self.notes.borrow_mut().remove(hash);
     }
