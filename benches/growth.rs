@@ -14,7 +14,7 @@ use std::{
 use edgefront::{
     carts::{self, CartChange, Quantity},
     config::{Config, rules::UrlRules},
-    page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders, Wanted},
+    page_cache::{Lookup, LookupTerms, PageKey, RankRead, SelectingHeaders, Wanted},
     ports::{
         budget::Budget,
         time::{Clock, Timestamp},
@@ -148,8 +148,7 @@ impl Database {
 
     async fn view_page(&self, token: &Token, Inputs { now, config, item, page, .. }: &Inputs) {
         let (selecting, keys) = (SelectingHeaders::default(), self.redis.keys());
-        // A lease of zero length: the lookup only reads.
-        let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale, session: None };
+        let terms = LookupTerms { lease: None, rank: RankRead::IfStale, session: None };
         let (_, lookup) =
             Lookup::new(keys, page, Wanted { selecting: &selecting, held: None }, *now, terms).expect("random bits");
         let mut commands = sessions::check_commands(keys, token, *now, &config.session);

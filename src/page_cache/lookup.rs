@@ -111,12 +111,28 @@ pub enum LeaseRequest {
     Always,
 }
 
-/// The condition and the duration of the lease that a lookup requests, and the session that it reads.
+/// The duration of a lease, and its condition.
 #[derive(Debug, Clone, Copy)]
-pub struct LeaseTerms<'a> {
-    /// Zero: no lease is granted, so a read replica may answer.
+pub struct LeaseTerms {
     pub duration: Duration,
     pub request: LeaseRequest,
+}
+
+/// When a lookup reads the rank of the page's item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankRead {
+    /// The page is not fresh: its render needs the rank.
+    IfStale,
+    /// Always, if the caller requests no lease and has no copy. Otherwise as `IfStale`.
+    Always,
+}
+
+/// The parts of a lookup besides the page.
+#[derive(Debug, Clone, Copy)]
+pub struct LookupTerms<'a> {
+    /// None: no lease is granted, so a read replica may answer.
+    pub lease: Option<LeaseTerms>,
+    pub rank: RankRead,
     /// In the book's layout only: otherwise, no script reaches both pages and sessions.
     pub session: Option<SessionRead<'a>>,
 }
@@ -142,8 +158,8 @@ pub struct Wanted<'a> {
 pub struct Lookup<'a> {
     key: &'a PageKey,
     wanted: Wanted<'a>,
-    lease_id: String,
-    duration: Duration,
+    /// The requested lease.
+    lease: Option<Lease>,
     now: Timestamp,
 }
 
@@ -157,20 +173,23 @@ impl<'a> Lookup<'a> {
         key: &'a PageKey,
         wanted: Wanted<'a>,
         now: Timestamp,
-        terms: LeaseTerms<'_>,
+        terms: LookupTerms<'_>,
     ) -> Result<(Self, Command), Error> {
-        let lease_id = hex(&random::bytes::<8>()?);
-        let lookup = Self { key, wanted, lease_id, duration: terms.duration, now };
-        // `-` is the name of no render. With it, the script does not read the rank of a fresh page, which only a lease needs.
-        let command = lookup.command(keys, terms, if terms.duration.is_zero() { "-" } else { "" });
+        let requested = |LeaseTerms { duration, .. }| -> Result<Lease, Error> {
+            let id = hex(&random::bytes::<8>()?);
+            Ok(Lease { key: key.clone(), id, stamp: 0, duration, has_variants: false })
+        };
+        let lookup = Self { key, wanted, lease: terms.lease.map(requested).transpose()?, now };
+        let command = lookup.command(keys, terms);
         Ok((lookup, command))
     }
 
-    /// The script's call. `no_render` stands for the render of the held copy if there is none. A repeated call finds the
-    /// lease of the first one.
-    fn command(&self, keys: Keys, terms: LeaseTerms<'_>, no_render: &str) -> Command {
-        let LeaseTerms { duration, request, session } = terms;
-        let below = if let LeaseRequest::IfPopular(limit) = request { limit.to_string() } else { String::new() };
+    /// The script's call. A repeated call finds the lease of the first one.
+    fn command(&self, keys: Keys, LookupTerms { lease, rank, session }: LookupTerms<'_>) -> Command {
+        let request = lease.map(|lease| lease.request);
+        let below = if let Some(LeaseRequest::IfPopular(limit)) = request { limit.to_string() } else { String::new() };
+        // Without a lease and a copy, the script reads the rank of a fresh page. `-` is a copy of no render, so it prevents this.
+        let no_copy = if lease.is_none() && rank == RankRead::IfStale { "-" } else { "" };
         let hash = self.key.hash();
         let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
         let of_session = session.into_iter().flat_map(|SessionRead { token, is_young, .. }| {
@@ -183,11 +202,11 @@ impl<'a> Lookup<'a> {
             .arg(self.key.item_of_url().map_or("", ItemId::as_str))
             .arg(hash)
             .num(self.now.as_millis())
-            .arg(&self.lease_id)
-            .num(duration.as_millis())
-            .num(u8::from(request == LeaseRequest::Always))
+            .arg(self.lease.as_ref().map_or("", Lease::id))
+            .num(lease.map_or(0, |lease| lease.duration.as_millis()))
+            .num(u8::from(request == Some(LeaseRequest::Always)))
             .arg(below)
-            .arg(self.wanted.held.map_or(no_render, |page| &page.render))
+            .arg(self.wanted.held.map_or(no_copy, |page| &page.render))
             .arg(session.map_or("", |session| session.token.as_str()))
             .num(u8::from(session.is_some_and(|session| session.only_if_stale)))
             .args(self.wanted.selecting.pairs())
@@ -197,13 +216,7 @@ impl<'a> Lookup<'a> {
     /// The lease that Redis grants if it executes the script. None if the lookup requests none.
     #[must_use]
     pub fn lease(&self) -> Option<Lease> {
-        (!self.duration.is_zero()).then(|| Lease {
-            key: self.key.clone(),
-            id: self.lease_id.clone(),
-            stamp: 0,
-            duration: self.duration,
-            has_variants: false,
-        })
+        self.lease.clone()
     }
 
     /// Decodes the script's reply.
@@ -229,9 +242,8 @@ impl<'a> Lookup<'a> {
             (None, _) => (PageState::Unknown, String::new()),
         };
         let vary = page.as_ref().map_or_else(|| VaryFields::from_text(&vary), |page| page.vary.clone());
-        let (key, id, duration) = (self.key, self.lease_id, self.duration);
         let has_variants = !vary.is_empty();
-        let lease = stamp.map(|stamp| Lease { key: key.clone(), id, stamp, duration, has_variants });
+        let lease = self.lease.zip(stamp).map(|(lease, stamp)| Lease { stamp, has_variants, ..lease });
         Ok(LookupResult { rank, page: page.map(Box::new), lease, state, cause, vary, session })
     }
 }
@@ -247,7 +259,8 @@ pub async fn take_lease(
     duration: Duration,
     now: Timestamp,
 ) -> Result<Option<Lease>, Error> {
-    let terms = LeaseTerms { duration, request: LeaseRequest::IfStale, session: None };
+    let lease = LeaseTerms { duration, request: LeaseRequest::IfStale };
+    let terms = LookupTerms { lease: Some(lease), rank: RankRead::IfStale, session: None };
     let (lookup, command) = Lookup::new(redis.keys(), key, wanted, now, terms)?;
     Ok(lookup.read(redis.run(command).await?)?.lease)
 }
@@ -264,10 +277,8 @@ pub async fn look_up(
     held: Option<&StoredPage>,
     now: Timestamp,
 ) -> Result<LookupResult, Error> {
-    let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale, session: None };
-    let wanted = Wanted { selecting, held };
-    let lookup = Lookup { key, wanted, lease_id: String::new(), duration: Duration::ZERO, now };
-    let reply = redis.run(redis.near(lookup.command(redis.keys(), terms, ""))).await?;
-    let found = lookup.read(reply)?;
+    let terms = LookupTerms { lease: None, rank: RankRead::Always, session: None };
+    let (lookup, command) = Lookup::new(redis.keys(), key, Wanted { selecting, held }, now, terms)?;
+    let found = lookup.read(redis.run(redis.near(command)).await?)?;
     Ok(if redis.has_read_regions() { found.not_older_than(held) } else { found })
 }

@@ -59,7 +59,10 @@ pub use holes::{
 };
 pub use key::PageKey;
 pub use location::LocationPages;
-pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted, look_up};
+pub use lookup::{
+    Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, LookupTerms, PageState, RankRead, SessionRead, Wanted,
+    look_up,
+};
 pub use memory::PageMemory;
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};

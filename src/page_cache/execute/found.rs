@@ -1,12 +1,15 @@
 //! The lookup of a request: the page and the visitor's session from Redis, in one HTTP request.
 
-use std::{rc::Rc, time::Duration};
+use std::rc::Rc;
 
 use super::PageRequest;
 use crate::{
     config::rules::CookieKind,
     page_cache::{
-        lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
+        lookup::{
+            Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, LookupTerms, PageState, RankRead, SessionRead,
+            Wanted,
+        },
         memory::LookupEpoch,
         stored_page::StoredPage,
     },
@@ -72,8 +75,8 @@ impl PageRequest {
             let is_young = sessions::is_young(token, self.visit.now, &app.config.session);
             SessionRead { token, only_if_stale, is_young }
         });
-        let duration = if is_near { Duration::ZERO } else { app.config.origin.timeout };
-        let terms = LeaseTerms { duration, request: self.lease_request(), session };
+        let lease = LeaseTerms { duration: app.config.origin.timeout, request: self.lease_request() };
+        let terms = LookupTerms { lease: (!is_near).then_some(lease), rank: RankRead::IfStale, session };
         let held = self.held().await;
         let wanted = Wanted { selecting: &self.selecting, held: held.as_deref() };
         let (lookup, command) = Lookup::new(keys, &self.key, wanted, app.clock.now(), terms)?;

@@ -8,8 +8,9 @@ use std::{
 use edgefront::{
     config::rules::UrlRules,
     page_cache::{
-        LeaseRequest, LeaseTerms, Lookup, PageAccount, PageKey, PageWriter, Purge, PurgeMode, Reason, SelectingHeaders,
-        StoredPage, Unstorable, Wanted, invalidate, look_up, note_unstorable, policy::VaryFields, purge,
+        LeaseRequest, LeaseTerms, Lookup, LookupTerms, PageAccount, PageKey, PageWriter, Purge, PurgeMode, RankRead,
+        Reason, SelectingHeaders, StoredPage, Unstorable, Wanted, invalidate, look_up, note_unstorable,
+        policy::VaryFields, purge,
     },
     ports::time::Timestamp,
 };
@@ -21,8 +22,8 @@ use super::{is_hit, rfc9111};
 use crate::support::{Shop, Store, scenarios};
 
 /// Always requests the lease, for nine seconds.
-const TERMS: LeaseTerms<'_> =
-    LeaseTerms { duration: Duration::from_secs(9), request: LeaseRequest::Always, session: None };
+const LEASE: LeaseTerms = LeaseTerms { duration: Duration::from_secs(9), request: LeaseRequest::Always };
+const TERMS: LookupTerms<'_> = LookupTerms { lease: Some(LEASE), rank: RankRead::IfStale, session: None };
 
 const LIMIT: u64 = 40_000;
 
