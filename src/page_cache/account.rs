@@ -2,8 +2,8 @@
 //!
 //! The script that stores a page also adds it to the account, so a page that is stored alone costs one request. While
 //! one request stores, it also writes the pages of the isolate's other stores to the account. It writes them in
-//! batches, because commands are billed. 32 concurrent stores need one batch. The account lacks only pages whose store
-//! is under way. Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends
+//! batches, because commands are billed. 32 concurrent stores need one batch. At any moment, the account lacks at most the
+//! pages that are being stored. Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends
 //! before its batch, or the batch fails, the account lacks its pages until they are stored again or expire. A failed
 //! batch is not repeated: meanwhile another isolate may have stored the same pages.
 

@@ -157,8 +157,8 @@ const COMMON_HEADERS: [&str; 33] = [
     "x-real-ip",
 ];
 
-/// Returns whether a request has, besides cookies, only headers that identify nobody. A page that is not known to be
-/// shared is rendered for everybody only after such a request: another header may hold credentials.
+/// Returns whether a request has, besides cookies, only headers that identify nobody. If a page is not known to be shared, only a
+/// request without uncommon headers may start its shared render. Such a header may hold credentials.
 #[must_use]
 pub fn is_plain(headers: &HeaderMap, rules: &HeaderRules) -> bool {
     let Forward::Only(names) = &rules.forward else { return true };

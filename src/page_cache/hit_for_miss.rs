@@ -81,9 +81,9 @@ pub enum FollowUp {
 }
 
 impl FollowUp {
-    /// `asked_for_gzip`: the origin was asked for a compressed body. `is_of_one_client`: the response says nothing about
-    /// other clients, because they still have the page, or because this client's headers may have caused the response. One
-    /// client's reload or variant must not delete the page for the others.
+    /// `asked_for_gzip`: the origin was asked for a compressed body. `is_of_one_client`: other clients may get
+    /// another response. They still have the page, or this client's headers may have caused the response. One client's reload or
+    /// variant must not delete the page for the others.
     #[must_use]
     pub const fn of(reason: Reason, asked_for_gzip: bool, is_of_one_client: bool) -> Self {
         match reason {

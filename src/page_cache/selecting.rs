@@ -82,7 +82,7 @@ impl SelectingHeaders {
         pairs.filter_map(header).collect()
     }
 
-    /// Returns whether the origin varied on a header of this request that it did not get, but may get.
+    /// Returns whether the response varies on a header that this request has, that may be sent, and that was not sent.
     #[must_use]
     pub fn lacks(&self, fields: &VaryFields, sent: Option<&VaryFields>) -> bool {
         let was_sent = |name: &str| self.all || self.is_varied(name) || sent.is_none_or(|sent| sent.contains(name));

@@ -1,5 +1,5 @@
-//! Requests after which the visitor's next pages must show what the visitor changed: unsafe requests, if holes show their
-//! effect; redirects to pages that may show a message; and choices (`CHOICES`).
+//! A visitor's next pages must show the visitor's change, in spite of the kept content of holes. Changes are unsafe requests, if
+//! holes show their effect; redirects to pages that may show a message; and choices (`CHOICES`).
 
 use http::{StatusCode, header};
 
@@ -65,7 +65,7 @@ impl Change {
             }
             Kind::Other { has_cookies } => may_show_message(app, has_cookies, response),
         };
-        // A choice shows outside of the holes, too, so the visitor gets pages of their own.
+        // A choice shows outside of holes. So a visitor who made one gets personal pages.
         let is_chosen = self.is_choice && (response.status().is_success() || response.status().is_redirection());
         let cookies = [is_shown.then(cookie::changed), is_chosen.then(cookie::chosen)];
         for cookie in cookies.into_iter().flatten() {
@@ -85,8 +85,8 @@ impl VisitorFacts {
     }
 }
 
-/// Returns whether the page after a redirect may show a message such as "Your cart is empty", which stands outside of the
-/// holes. A redirect that the shop declares shared leads to no message.
+/// Returns whether the page after a redirect may show a flash message outside of its holes, such as "Your cart is empty". Then the
+/// shop renders the page for this visitor. Redirects that the shop declares shared are exempt.
 fn may_show_message(app: &App, has_cookies: bool, response: &Response) -> bool {
     let headers = response.headers();
     matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER | StatusCode::TEMPORARY_REDIRECT)

@@ -26,9 +26,8 @@ use crate::{
 pub struct RenderRequest<'a> {
     pub key: &'a PageKey,
     pub selecting: &'a SelectingHeaders,
-    /// The selecting headers that the origin gets; None for all. An origin that states no freshness may omit names from
-    /// `Vary`, so it gets only the headers that it has named before. The same holds for a page that was stored before.
-    /// So one client's headers cannot change everybody's page.
+    /// The selecting headers to send; None: all. For an origin that states no freshness, or a page that was stored before, only
+    /// headers that `Vary` has named. So one client's headers cannot change a shared page.
     pub sent: Option<VaryFields>,
     /// The stored page, for validation.
     pub stored: Option<&'a StoredPage>,

@@ -38,8 +38,8 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     if !is_safe && (at_home.is_some() || status.is_success() || status.is_redirection() || is_refused) {
         let now = app.clock.now();
         let keys = changed(&url, headers, &app.config);
-        // The home tier compares times by its own clock. An older home tier names no time: then the start of the request counts,
-        // because a later time could make a page that is rendered right after the write look older than the write.
+        // The home tier compares times by its own clock. An older home tier sends no time. Use the request's start: a later time
+        // could void a page that was rendered after the write.
         let without_time = if app.home.is_some() { visit.now } else { now };
         let changed_at = at_home.map_or(without_time, |change| change.at);
         for key in &keys {

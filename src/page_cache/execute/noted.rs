@@ -48,7 +48,7 @@ impl Noted {
             selecting: selecting.clone(),
             reason,
             now: visit.now,
-            // Popularity must not decide about the note: no lookup has ranked the item.
+            // Assume no rank, because no lookup has ranked the item.
             heuristic: heuristic(config, key, popularity_of_page(config, key, None)),
             is_refuted: false,
         })

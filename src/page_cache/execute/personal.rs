@@ -96,7 +96,7 @@ impl PersonalRender {
     /// Judges the origin's response, and adds its `Cache-Status`.
     fn judge(&self, response: &mut Response, directives: &OriginDirectives) -> PersonalResponse {
         let Self { app, key, selecting, miss, now, .. } = self;
-        // Popularity must not admit a response to another spelling or to one visitor.
+        // Popularity admits shared renders of canonical URLs only.
         let popularity = learn_item(app, key, miss.popularity, response.status(), directives)
             .and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
         let heuristic = heuristic(&app.config.page, key, popularity);

@@ -95,7 +95,7 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
                 let placeholder = Placeholder { page: page.to_owned(), selector: rule.selector.clone(), form, index };
                 let token = token_range(html).map(|token| start + token.start..start + token.end);
                 edits.extend(token.clone().map(|token| (token, placeholder.encode())));
-                // A script has run before another one could replace it, and a form has the visitor's text. So only the token is a hole.
+                // `holes.js` cannot replace a script that has run, or a form with typed text. So only the token itself is a hole.
                 let hole = if has_token_in_text(html) {
                     token
                 } else {
@@ -124,8 +124,9 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
     Ok(FoundHoles { holes, edits })
 }
 
-/// Joins the holes of the rules with those of included fragments. An element within a fragment arrives with the fragment. A fragment
-/// that overlaps another element arrives with the element, and so does one that is the whole content of a user or cart element.
+/// Joins the holes of the rules with those of included fragments. If a fragment and an element overlap, the outer one fills
+/// both. If neither contains the other, the element does. A fragment that is the whole content of a user or cart element counts
+/// as inner.
 fn joined(mut elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
     let overlaps = |one: &Hole, other: &Hole| one.range.start < other.range.end && one.range.end > other.range.start;
     let contains = |include: &Hole, element: &Hole| {

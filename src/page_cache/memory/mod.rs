@@ -1,6 +1,6 @@
 //! The isolate's memory of pages. It keeps entries for seconds to minutes, and its size is bounded. It holds plain data
-//! only, because several requests share it. A full map forgets its expired entries first, then all of them. If the last
-//! column of the table is empty, nothing else ends the entry.
+//! only, because several requests share it. A full map first drops expired entries. If it is still full, it drops all. An
+//! empty last column: only a full map removes the entry.
 //!
 //! | entry | purpose | bound | ends |
 //! | --- | --- | --- | --- |
@@ -67,9 +67,9 @@ pub struct PageMemory {
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
-    /// Pages that an unsafe request through this isolate has changed. Redis possibly does not know of the request.
+    /// Pages that a write through this isolate changed. Redis possibly does not know of the write.
     writes: Notes<()>,
-    /// Pages that an unsafe request has changed, as another isolate says, with the time of the change.
+    /// Pages that a write through another isolate changed, with the time of the write.
     changed: Notes<Timestamp>,
     /// Pages whose personal renders cannot be stored; other visitors may get a storable response.
     unstorable_personal: Notes<Reason>,

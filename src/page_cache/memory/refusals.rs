@@ -1,6 +1,7 @@
-//! Refused renders. After a shared render that the shop refused, the visitor's own request follows. In an outage this would
-//! double the load, so no such request follows for a while after one that failed. If the shop accepted one a moment ago, it is not
-//! down: it refuses shared renders, and a page that always fails must not keep the other pages from their visitors.
+//! Refused renders. After a shared render that the shop refused, the visitor's own request follows. In an outage, this would
+//! double the load. So no such request follows for a while after one that failed. If the shop recently accepted a visitor's own
+//! request, it is up and refuses only shared renders. Then further requests may follow: a page that always fails must not keep the
+//! other pages from their visitors.
 
 use std::{cell::Cell, time::Duration};
 

@@ -174,7 +174,7 @@ impl Reason {
         !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie | Self::Busy)
     }
 
-    /// Returns whether status and headers of a response to any visitor alone give this reason.
+    /// Returns whether the status and headers alone give this reason, for any visitor.
     #[must_use]
     pub fn is_in_head(self) -> bool {
         UNSTORABLE.contains(&self) && !matches!(self, Self::Encoding | Self::TooLarge | Self::Refused)

@@ -86,7 +86,8 @@ impl StoredPage {
     /// confirm the origin's page from an earlier visit with a session, and that page has no script for holes.
     ///
     /// If the origin sets no `Cache-Control`, browsers validate each time, because a purge cannot reach their copies. The
-    /// `ETag` keeps the validation cheap. This default is not stored: the origin's 304 would confirm it as its own words.
+    /// `ETag` keeps the validation cheap. This default is not stored. Otherwise a 304 would make it look like the
+    /// origin's own header.
     #[must_use]
     pub fn visible_headers(&self) -> HeaderMap {
         let mut headers = self.headers.clone();
