@@ -32,7 +32,7 @@ impl ScriptShas {
                 self.remove_flag(command.args.get_mut(1)?);
             }
             "EVALSHA" | "EVALSHA_RO" => self.translate_sha(command.args.get_mut(1)?),
-            "SCRIPT" => match command.arg(1).to_ascii_uppercase().as_slice() {
+            "SCRIPT" => match command.word(1).to_ascii_uppercase().as_slice() {
                 b"LOAD" => return self.remove_flag(command.args.get_mut(2)?),
                 b"EXISTS" => command.args.iter_mut().skip(2).for_each(|sha| self.translate_sha(sha)),
                 _ => {}

@@ -29,11 +29,11 @@ const HTTP: [&str; 2] = ["HOST:", "POST"];
 
 /// Upstash's error text for a forbidden command; `None` for all others.
 pub(super) fn error_text(command: &Command) -> Option<String> {
-    if let Some(name) = closing_name(command) {
+    if let Some(name) = HTTP.into_iter().find(|name| command.word(0).eq_ignore_ascii_case(name.as_bytes())) {
         return Some(error::command_unavailable(name));
     }
     let name = command.name();
-    let is_script_debug = name == "SCRIPT" && command.arg(1).eq_ignore_ascii_case(b"DEBUG");
+    let is_script_debug = name == "SCRIPT" && command.word(1).eq_ignore_ascii_case(b"DEBUG");
     if CONNECTION_STATE.contains(&name.as_str()) || is_script_debug {
         return Some(format!(r#"ERR Command "{name}" is not allowed in REST or it has a special context path"#));
     }
@@ -41,15 +41,6 @@ pub(super) fn error_text(command: &Command) -> Option<String> {
     let is_unavailable =
         BLOCKING.contains(&name.as_str()) || ADMINISTRATION.contains(&name.as_str()) || is_blocking_read;
     is_unavailable.then(|| error::command_unavailable(&name))
-}
-
-/// The name of a command that closes the connection, although it may look like another to the gateway. Redis compares
-/// these names up to the first NUL; Redis 7.0 does so for QUIT, too.
-fn closing_name(command: &Command) -> Option<&'static str> {
-    let name = command.arg(0).split(|byte| *byte == 0).next().unwrap_or_default();
-    let is_followed = name.len() < command.arg(0).len();
-    let closing = HTTP.into_iter().chain(is_followed.then_some("QUIT"));
-    closing.into_iter().find(|closing| name.eq_ignore_ascii_case(closing.as_bytes()))
 }
 
 /// Returns whether XREAD or XREADGROUP has the option BLOCK. After STREAMS, `BLOCK` is the name of a stream.

@@ -35,7 +35,7 @@ pub(crate) async fn is_read_only(command: &Command, upstream: &Upstream) -> Resu
     if ALL_KEYS.contains(&name.as_str()) {
         return Ok(false);
     }
-    let subcommand = String::from_utf8_lossy(command.arg(1)).to_ascii_lowercase();
+    let subcommand = String::from_utf8_lossy(command.word(1)).to_ascii_lowercase();
     let read_commands = upstream.read_commands().await?;
     Ok(read_commands.contains(&name) || read_commands.contains(&format!("{name}|{subcommand}")))
 }

@@ -30,7 +30,7 @@ impl Command {
     /// logs must not contain values.
     #[must_use]
     pub fn name(&self) -> String {
-        let name = self.arg(0);
+        let name = self.word(0);
         let is_plausible = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         if name.len() > 32 || !name.iter().all(is_plausible) {
             return "?".to_owned();
@@ -44,11 +44,17 @@ impl Command {
         self.args.get(index).map_or(&[], Vec::as_slice)
     }
 
+    /// The argument at `index` as the server reads a name, a subcommand or an option: up to the first NUL. The server
+    /// compares them as strings of C, so `SYNC\0x` is SYNC.
+    pub(crate) fn word(&self, index: usize) -> &[u8] {
+        up_to_nul(self.arg(index))
+    }
+
     /// The words of XREAD or XREADGROUP that may be names of options, with their indices. The names of a group and its
     /// consumer are left out.
     pub(crate) fn stream_options(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let mut names_left = 0;
-        self.args.iter().map(Vec::as_slice).enumerate().filter(move |(_, word)| {
+        self.args.iter().map(|arg| up_to_nul(arg)).enumerate().filter(move |(_, word)| {
             let is_option = names_left == 0;
             names_left = if !is_option {
                 names_left - 1
@@ -66,4 +72,8 @@ impl Command {
     pub fn size(&self) -> usize {
         self.args.iter().map(Vec::len).sum::<usize>() + self.omitted
     }
+}
+
+fn up_to_nul(arg: &[u8]) -> &[u8] {
+    arg.split(|byte| *byte == 0).next().unwrap_or_default()
 }

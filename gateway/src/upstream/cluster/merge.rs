@@ -14,7 +14,7 @@ pub(super) fn merge_replies(command: &Command, replies: Vec<Value>) -> Value {
         return error.clone();
     }
     let is_single = replies.len() == 1;
-    let is_script_exists = command.name() == "SCRIPT" && command.arg(1).eq_ignore_ascii_case(b"EXISTS");
+    let is_script_exists = command.name() == "SCRIPT" && command.word(1).eq_ignore_ascii_case(b"EXISTS");
     let merged = replies.into_iter().reduce(|left, right| match (left, right) {
         // A script exists if every server has it.
         (Value::Array(left), Value::Array(right)) if is_script_exists => Value::Array(

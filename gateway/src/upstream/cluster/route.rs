@@ -44,7 +44,7 @@ impl Route {
 /// Returns whether FUNCTION changes the libraries. Each server has libraries of its own.
 fn changes_functions(command: &Command) -> bool {
     let changes = ["DELETE", "FLUSH", "LOAD", "RESTORE"];
-    changes.iter().any(|subcommand| command.arg(1).eq_ignore_ascii_case(subcommand.as_bytes()))
+    changes.iter().any(|subcommand| command.word(1).eq_ignore_ascii_case(subcommand.as_bytes()))
 }
 
 /// The slot of a key: CRC-16/XMODEM modulo 16,384. If the key has a hash tag (text between its first `{` and the next
