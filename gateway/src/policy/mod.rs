@@ -129,8 +129,7 @@ async fn reject_long_keys(
 
 /// The keys of a script or function; `None` for other commands, and if their number is wrong.
 fn script_keys(command: &Command) -> Option<&[Vec<u8>]> {
-    let scripts = ["EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO"];
-    if !scripts.contains(&command.name().as_str()) {
+    if !command.runs_script() {
         return None;
     }
     let count: usize = std::str::from_utf8(command.arg(2)).ok()?.parse().ok()?;

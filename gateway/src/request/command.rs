@@ -50,6 +50,12 @@ impl Command {
         up_to_nul(self.arg(index))
     }
 
+    /// Returns whether the command runs a script or a function, whose reply may be any error.
+    pub(crate) fn runs_script(&self) -> bool {
+        let scripts = ["EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO"];
+        scripts.contains(&self.name().as_str())
+    }
+
     /// The words of XREAD or XREADGROUP that may be names of options, with their indices. The names of a group and its
     /// consumer are left out.
     pub(crate) fn stream_options(&self) -> impl Iterator<Item = (usize, &[u8])> {

@@ -1,7 +1,13 @@
 //! In front of a cluster of three real servers. `foo` is in slot 12182, on the third; `{0}` too, `{2}` on the second,
 //! `{3}` on the first.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use edgefront_gateway::{Gateway, Options, server::ServerCluster};
+use tokio::net::TcpListener;
 
 use crate::support::{Rest, TOKEN};
 
@@ -143,6 +149,42 @@ async fn commands_for_a_server_without_slots_keep_their_order_and_share_a_connec
     let answer = rest.send("POST", "/multi-exec", &[], transaction.as_bytes()).await;
     assert_eq!(answer.text(), r#"[{"result":51},{"result":51}]"#);
     assert_eq!(connections(), before + 2, "the gateway's and that of the count");
+}
+
+#[tokio::test]
+async fn a_script_does_not_choose_the_server_and_runs_once() {
+    let (cluster, rest) = rest().await;
+    let stranger = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let stranger_port = stranger.local_addr().expect("an address").port();
+    let asked = Arc::new(AtomicBool::new(false));
+    let is_asked = asked.clone();
+    tokio::spawn(async move {
+        while stranger.accept().await.is_ok() {
+            is_asked.store(true, Ordering::SeqCst);
+        }
+    });
+    let mut runs = 0;
+    for error in [
+        format!("MOVED 12182 127.0.0.1:{stranger_port}"),
+        format!("ASK 12182 127.0.0.1:{stranger_port}"),
+        format!("MOVED 0 127.0.0.1:{}", cluster.ports()[0]),
+        "TRYAGAIN of a script".to_owned(),
+        "CLUSTERDOWN of a script".to_owned(),
+    ] {
+        let script =
+            format!(r#"["EVAL","redis.call('INCR', KEYS[1]) return redis.error_reply('{error}')","1","n:{{foo}}"]"#);
+        let expected = format!(r#"{{"error":"{error}"}}"#);
+        assert_eq!(rest.command(&script).await, expected);
+        let pipeline = rest.send("POST", "/pipeline", &[], format!("[{script}]").as_bytes()).await;
+        assert_eq!(pipeline.text(), format!("[{expected}]"));
+        let transaction = rest.send("POST", "/multi-exec", &[], format!("[{script}]").as_bytes()).await;
+        assert_eq!(transaction.text(), format!("[{expected}]"));
+        runs += 3;
+        assert_eq!(rest.command(r#"["GET","n:{foo}"]"#).await, format!(r#"{{"result":"{runs}"}}"#), "{error}");
+    }
+    let without_key = format!(r#"["EVAL","return redis.error_reply('MOVED 0 127.0.0.1:{stranger_port}')","0"]"#);
+    assert!(rest.command(&without_key).await.contains("MOVED"));
+    assert!(!asked.load(Ordering::SeqCst), "the gateway has connected to a stranger");
 }
 
 #[tokio::test]

@@ -27,6 +27,9 @@ use crate::{
 /// The slots and their owners.
 mod topology;
 
+/// The servers that belong to the cluster.
+mod members;
+
 /// The destination of a command.
 mod route;
 
@@ -41,7 +44,7 @@ mod merge;
 
 use merge::merge_replies;
 use redirect::Redirect;
-use replies::{Replies, RoutedCommand};
+use replies::{Rejected, Replies, RoutedCommand};
 use route::Route;
 use topology::{SlotMap, Topology};
 
@@ -84,7 +87,7 @@ impl Cluster {
             .enumerate()
             .flat_map(|(index, command)| self.destinations(&slots, index, command))
             .collect();
-        let mut replies = Replies::of(commands.len());
+        let mut replies = Replies::of(commands);
         for attempt in 1..=MAX_ATTEMPTS {
             let outcomes = self.send(pending, commands, deadline).await;
             let is_last = attempt == MAX_ATTEMPTS || Instant::now() >= deadline;
@@ -99,8 +102,15 @@ impl Cluster {
                 // If no server answers, the old slots are the best guess.
                 slots = self.topology.refresh(&slots, deadline).await.unwrap_or(slots);
             }
-            let reroute = |(command, redirect)| self.reroute(&slots, command, &redirect, commands);
-            pending = retries.commands.into_iter().map(reroute).collect();
+            let named = retries.commands.iter().filter_map(Rejected::named_server);
+            self.topology.learn(named, deadline).await;
+            pending = Vec::new();
+            for rejected in retries.commands {
+                match self.reroute(&slots, rejected, commands) {
+                    Ok(command) => pending.push(command),
+                    Err((index, reply)) => replies.keep(index, reply),
+                }
+            }
         }
         let merged = commands.iter().zip(replies.into_parts());
         Ok(merged.map(|(command, parts)| merge_replies(command, parts)).collect())
@@ -123,9 +133,13 @@ impl Cluster {
         loop {
             attempt += 1;
             // The server discards all commands when it redirects one, so a retry is safe.
-            let outcome = match asked.take() {
-                Some(importing) => importing.run_transaction_asking(commands, deadline).await,
-                None => self.topology.node_for(&slots, route).run_transaction(commands, deadline).await,
+            let importing = asked.take();
+            let is_asking = importing.is_some();
+            let node = importing.unwrap_or_else(|| self.topology.node_for(&slots, route));
+            let outcome = if is_asking {
+                node.run_transaction_asking(commands, deadline).await
+            } else {
+                node.run_transaction(commands, deadline).await
             };
             let is_last = attempt == MAX_ATTEMPTS || Instant::now() >= deadline;
             let redirect = match &outcome {
@@ -135,6 +149,7 @@ impl Cluster {
             };
             let Some(redirect) = redirect.filter(|_| !is_last) else { return outcome };
             if let Redirect::Ask(address) = &redirect {
+                self.topology.learn([(&node, address.as_str())], deadline).await;
                 asked = self.topology.node_at(address);
             }
             if asked.is_none() {
@@ -204,21 +219,32 @@ impl Cluster {
     }
 
     /// The next destination of a rejected command.
+    ///
+    /// # Errors
+    /// With the command's index and result, if the rejection is that of a script: it names no member of the cluster.
     fn reroute(
         &self,
         slots: &SlotMap,
-        rejected: RoutedCommand,
-        redirect: &Redirect,
+        Rejected { command: RoutedCommand { index, node, asking }, redirect, reply }: Rejected,
         commands: &[&Command],
-    ) -> RoutedCommand {
-        let route = commands.get(rejected.index).map_or(Route::AnyNode, |command| Route::of(command));
-        let (node, asking) = match redirect {
+    ) -> Result<RoutedCommand, (usize, Value)> {
+        let command = commands.get(index);
+        let (named, asking) = match &redirect {
             Redirect::Ask(address) => (self.topology.node_at(address), true),
             Redirect::Moved(address) => (self.topology.node_at(address), false),
-            // Each server has its own copy of the command.
-            Redirect::TryAgain if route == Route::AllNodes => (None, false),
-            Redirect::TryAgain => (Some(self.topology.node_for(slots, route)), rejected.asking),
+            Redirect::TryAgain => {
+                let node = match command.map_or(Route::AnyNode, |command| Route::of(command)) {
+                    // Each server has its own copy of the command.
+                    Route::AllNodes => node.clone(),
+                    route => self.topology.node_for(slots, route),
+                };
+                (Some(node), asking)
+            }
         };
-        RoutedCommand { index: rejected.index, node: node.unwrap_or(rejected.node), asking }
+        match (named, reply) {
+            (Some(node), _) => Ok(RoutedCommand { index, node, asking }),
+            (None, Some(reply)) if command.is_some_and(|command| command.runs_script()) => Err((index, reply)),
+            (None, _) => Ok(RoutedCommand { index, node, asking }),
+        }
     }
 }

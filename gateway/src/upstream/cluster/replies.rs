@@ -3,7 +3,10 @@
 use std::{iter, sync::Arc};
 
 use super::redirect::Redirect;
-use crate::upstream::{error::UpstreamError, node::Node, value::Value};
+use crate::{
+    request::Command,
+    upstream::{error::UpstreamError, node::Node, value::Value},
+};
 
 /// A command and its destination.
 pub(super) struct RoutedCommand {
@@ -18,32 +21,51 @@ pub(super) struct RoutedCommand {
 type Outcome = (Vec<RoutedCommand>, Result<Vec<Value>, UpstreamError>);
 
 /// The replies so far.
-pub(super) struct Replies {
+pub(super) struct Replies<'a> {
+    commands: &'a [&'a Command],
     /// For each command, one reply per server that it went to.
     parts: Vec<Vec<Value>>,
     has_executed: bool,
 }
 
+/// A command that a server has rejected.
+pub(super) struct Rejected {
+    pub(super) command: RoutedCommand,
+    pub(super) redirect: Redirect,
+    /// The rejection; `None` if nothing was sent.
+    pub(super) reply: Option<Value>,
+}
+
+impl Rejected {
+    /// The server that has rejected the command, and the address that it names.
+    pub(super) fn named_server(&self) -> Option<(&Arc<Node>, &str)> {
+        match &self.redirect {
+            Redirect::Moved(address) | Redirect::Ask(address) => Some((&self.command.node, address)),
+            Redirect::TryAgain => None,
+        }
+    }
+}
+
 /// Commands to send again.
 #[derive(Default)]
 pub(super) struct Retries {
-    pub(super) commands: Vec<(RoutedCommand, Redirect)>,
+    pub(super) commands: Vec<Rejected>,
     pub(super) needs_backoff: bool,
     pub(super) has_stale_slots: bool,
 }
 
 impl Retries {
-    fn add(&mut self, command: RoutedCommand, redirect: Redirect) {
+    fn add(&mut self, command: RoutedCommand, redirect: Redirect, reply: Option<Value>) {
         self.needs_backoff |= redirect == Redirect::TryAgain;
         self.has_stale_slots |= matches!(redirect, Redirect::Moved(_));
-        self.commands.push((command, redirect));
+        self.commands.push(Rejected { command, redirect, reply });
     }
 }
 
-impl Replies {
-    /// No reply yet to so many commands.
-    pub(super) fn of(commands: usize) -> Self {
-        Self { parts: iter::repeat_with(Vec::new).take(commands).collect(), has_executed: false }
+impl<'a> Replies<'a> {
+    /// No reply yet to these commands.
+    pub(super) fn of(commands: &'a [&'a Command]) -> Self {
+        Self { commands, parts: iter::repeat_with(Vec::new).take(commands.len()).collect(), has_executed: false }
     }
 
     /// Takes the replies of an attempt and returns the commands to send again; none if it `is_last`.
@@ -61,7 +83,7 @@ impl Replies {
                 Err(UpstreamError::Unreachable) if !is_last => {
                     retries.has_stale_slots = true;
                     for command in batch {
-                        retries.add(command, Redirect::TryAgain);
+                        retries.add(command, Redirect::TryAgain, None);
                     }
                 }
                 Err(UpstreamError::Unreachable) => failure = failure.or(Some(UpstreamError::Unreachable)),
@@ -85,17 +107,24 @@ impl Replies {
     fn sort(&mut self, batch: Vec<RoutedCommand>, values: Vec<Value>, is_last: bool, retries: &mut Retries) {
         for (command, value) in batch.into_iter().zip(values) {
             let redirect = match &value {
-                Value::ServerError(error) if !is_last => Redirect::from_error(error),
+                Value::ServerError(error) if !is_last => {
+                    let sent = self.commands.get(command.index);
+                    sent.and_then(|sent| Redirect::of_reply(error, sent))
+                }
                 _ => None,
             };
-            if let Some(redirect) = redirect {
-                retries.add(command, redirect);
-                continue;
+            match redirect {
+                Some(redirect) => retries.add(command, redirect, Some(value)),
+                None => self.keep(command.index, value),
             }
-            self.has_executed = true;
-            if let Some(parts) = self.parts.get_mut(command.index) {
-                parts.push(value);
-            }
+        }
+    }
+
+    /// Keeps a result.
+    pub(super) fn keep(&mut self, index: usize, value: Value) {
+        self.has_executed = true;
+        if let Some(parts) = self.parts.get_mut(index) {
+            parts.push(value);
         }
     }
 }
@@ -115,7 +144,9 @@ mod tests {
 
     #[test]
     fn an_unreachable_server_is_retried_until_the_last_attempt() {
-        let mut replies = Replies::of(1);
+        let command = Command::from_words(&["PING"]);
+        let commands = [&command];
+        let mut replies = Replies::of(&commands);
         let retries = replies.collect(vec![(batch(0), Err(UpstreamError::Unreachable))], false).expect("a retry");
         assert_eq!((retries.commands.len(), retries.needs_backoff, retries.has_stale_slots), (1, true, true));
         let last = replies.collect(vec![(batch(0), Err(UpstreamError::Unreachable))], true);
@@ -126,15 +157,17 @@ mod tests {
     fn a_failure_is_unreachable_only_if_no_server_executed_anything() {
         let executed = || (batch(0), Ok(vec![Value::Okay]));
         let unreachable = || (batch(1), Err(UpstreamError::Unreachable));
+        let command = Command::from_words(&["PING"]);
         for outcomes in [vec![executed(), unreachable()], vec![unreachable(), executed()]] {
-            let outcome = Replies::of(2).collect(outcomes, true);
+            let outcome = Replies::of(&[&command; 2]).collect(outcomes, true);
             assert_eq!(outcome.err(), Some(UpstreamError::ConnectionLost));
         }
     }
 
     #[test]
     fn a_lost_connection_is_never_retried() {
-        let outcome = Replies::of(1).collect(vec![(batch(0), Err(UpstreamError::ConnectionLost))], false);
+        let command = Command::from_words(&["PING"]);
+        let outcome = Replies::of(&[&command]).collect(vec![(batch(0), Err(UpstreamError::ConnectionLost))], false);
         assert_eq!(outcome.err(), Some(UpstreamError::ConnectionLost));
     }
 }

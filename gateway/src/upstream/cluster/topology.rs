@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
-use super::route::Route;
+use super::{members::is_listed, route::Route};
 use crate::{
     request::Command,
     upstream::{node::Node, value::Value},
@@ -74,30 +74,57 @@ impl Topology {
         owner.map_or_else(|| self.seed.clone(), |(_, (_, node))| node.clone())
     }
 
-    /// The server at `host:port`, or `None` if that is no address.
+    /// The known server at `host:port`.
     pub(super) fn node_at(&self, address: &str) -> Option<Arc<Node>> {
-        let (host, port) = address.rsplit_once(':')?;
-        let port = port.parse().ok()?;
-        let mut newcomers = self.newcomers();
-        let owners = self.slots().nodes();
-        let known: Vec<_> = owners.iter().chain(newcomers.iter()).cloned().collect();
-        let node = self.known_or_new_node(&known, host, port);
-        let is_known = known.iter().chain(iter::once(&self.seed)).any(|known| Arc::ptr_eq(known, &node));
-        if !is_known {
-            newcomers.push(node.clone());
+        let (host, port) = parse_address(address)?;
+        self.known_node(&self.known(), host, port)
+    }
+
+    /// Makes the servers known that redirects name, each with the server that redirects. That server must list the other
+    /// as a member: the gateway sends the password to members only.
+    pub(super) async fn learn(&self, redirects: impl IntoIterator<Item = (&Arc<Node>, &str)>, deadline: Instant) {
+        let mut lists: Vec<(&Arc<Node>, String)> = Vec::new();
+        for (redirecting, address) in redirects {
+            let Some((host, port)) = parse_address(address) else { continue };
+            if self.known_node(&self.known(), host, port).is_some() {
+                continue;
+            }
+            if !lists.iter().any(|(node, _)| Arc::ptr_eq(node, redirecting)) {
+                lists.push((redirecting, members(redirecting, deadline).await));
+            }
+            if lists.iter().any(|(node, list)| Arc::ptr_eq(node, redirecting) && is_listed(list, host, port)) {
+                let mut newcomers = self.newcomers();
+                let node = self.known_or_new_node(&newcomers, host, port);
+                newcomers.push(node);
+            }
         }
-        Some(node)
+    }
+
+    /// The owners of slots, and the newcomers.
+    fn known(&self) -> Vec<Arc<Node>> {
+        let mut known = self.slots().nodes();
+        known.extend(self.newcomers().iter().cloned());
+        known
     }
 
     fn newcomers(&self) -> MutexGuard<'_, Vec<Arc<Node>>> {
         self.newcomers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A known server keeps its connection. An empty host means the host of the seed.
+    /// A known server keeps its connection.
     fn known_or_new_node(&self, known: &[Arc<Node>], host: &str, port: u16) -> Arc<Node> {
-        let host = if host.is_empty() { self.seed.host() } else { host };
-        let found = known.iter().chain(iter::once(&self.seed)).find(|node| node.is_at(host, port));
-        found.cloned().unwrap_or_else(|| Arc::new(self.seed.sibling(host.to_owned(), port)))
+        let found = self.known_node(known, host, port);
+        found.unwrap_or_else(|| Arc::new(self.seed.sibling(self.host_or_default(host).to_owned(), port)))
+    }
+
+    fn known_node(&self, known: &[Arc<Node>], host: &str, port: u16) -> Option<Arc<Node>> {
+        let host = self.host_or_default(host);
+        known.iter().chain(iter::once(&self.seed)).find(|node| node.is_at(host, port)).cloned()
+    }
+
+    /// An empty host means the host of the seed.
+    fn host_or_default<'a>(&'a self, host: &'a str) -> &'a str {
+        if host.is_empty() { self.seed.host() } else { host }
     }
 
     /// Reads the slots, unless another request has replaced `old` in the meantime.
@@ -147,6 +174,21 @@ impl Topology {
         let node = self.known_or_new_node(known, host, number(port)?);
         known.push(node.clone());
         Some((number(last)?, (number(first)?, node)))
+    }
+}
+
+fn parse_address(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    Some((host, port.parse().ok()?))
+}
+
+/// The members that a server knows, as text. Empty if it does not answer.
+async fn members(node: &Node, deadline: Instant) -> String {
+    let query = Command::from_words(&["CLUSTER", "NODES"]);
+    let replies = node.run([&query], deadline).await.unwrap_or_default();
+    match replies.into_iter().next() {
+        Some(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
+        _ => String::new(),
     }
 }
 
