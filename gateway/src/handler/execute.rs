@@ -42,7 +42,11 @@ pub(super) async fn run(
     Terms { access, sync_token, fault }: Terms<'_>,
 ) -> Result<Executed, ErrorResponse> {
     let mut rejections = Vec::with_capacity(commands.len());
-    for (index, verdict) in policy::check(&commands, access, &state.upstream).await?.into_iter().enumerate() {
+    let verdicts = match &state.region {
+        Some(region) => region.check(&state.upstream, &commands, access).await?,
+        None => policy::check(&commands, access, &state.upstream).await?,
+    };
+    for (index, verdict) in verdicts.into_iter().enumerate() {
         rejections.push(match (verdict, kind) {
             (Verdict::Permitted, RequestKind::Pipeline) if index % 2 == 1 && fault == Some(&Fault::HalfPipeline) => {
                 Some("ERR not executed because of an injected fault".to_owned())

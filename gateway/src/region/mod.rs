@@ -19,7 +19,8 @@ use std::{
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
-    policy,
+    auth::Access,
+    policy::{self, Verdict},
     request::Command,
     upstream::{Upstream, UpstreamError},
 };
@@ -131,6 +132,30 @@ impl Region {
         })
     }
 
+    /// Decides about each command, as [`policy::check`]. If `near` must be asked and does not answer, the primary is.
+    ///
+    /// # Errors
+    /// When a server must be asked, and none replies.
+    pub(crate) async fn check(
+        &self,
+        near: &Upstream,
+        commands: &[Command],
+        access: Access,
+    ) -> Result<Vec<Verdict>, UpstreamError> {
+        let Some(primary) = &self.primary else { return policy::check(commands, access, near).await };
+        if !self.avoids_near() {
+            let verdicts = async { policy::check(commands, access, near).await.ok() };
+            if let Some(verdicts) = self.answer_near(verdicts).await {
+                return Ok(verdicts);
+            }
+        }
+        policy::check(commands, access, primary).await
+    }
+
+    fn avoids_near(&self) -> bool {
+        lock(&self.avoid_near_until).is_some_and(|moment| Instant::now() < moment)
+    }
+
     /// Returns whether `near` may answer a request: it only reads, and `near` has reached the position `seen`.
     ///
     /// # Errors
@@ -142,7 +167,7 @@ impl Region {
         seen: Option<&Position>,
     ) -> Result<bool, UpstreamError> {
         let Some(primary) = &self.primary else { return Ok(false) };
-        if lock(&self.avoid_near_until).is_some_and(|moment| Instant::now() < moment) {
+        if self.avoids_near() {
             return Ok(false);
         }
         let only_reads = match only_read(commands, near).await {

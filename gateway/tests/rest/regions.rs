@@ -235,6 +235,22 @@ async fn the_primary_answers_reads_if_the_replica_is_down_or_lacks_the_data() {
 }
 
 #[tokio::test]
+async fn a_large_write_reaches_the_primary_if_the_replica_is_down() {
+    let mut regions = regions(STOPPED).await;
+    let [replica, _] = &mut regions.replicas;
+    replica.stop();
+    let [far, _] = &regions.far;
+    let body = format!(r#"["SET","k","{}"]"#, "v".repeat(40 << 10));
+    for path in ["/", "/pipeline", "/multi-exec"] {
+        let body = if path == "/" { body.clone() } else { format!("[{body}]") };
+        let write = post(far, path, None, &body).await;
+        assert_eq!(write.status, 200, "{path} {}", write.text());
+    }
+    let key = format!(r#"["SET","{}","v"]"#, "k".repeat(40 << 10));
+    assert!(post(far, "/", None, &key).await.text().contains("max key size exceeded"));
+}
+
+#[tokio::test]
 async fn a_replica_that_does_not_answer_delays_reads_for_a_bounded_time() {
     let regions = regions(STOPPED).await;
     post(&regions.home, "/", None, r#"["SET","k","new"]"#).await;
