@@ -44,7 +44,7 @@ impl Client {
                     self.metered(1, 1, async { self.exchange(&path, body.clone(), terms, &sync).await?.single() }).await
                 };
                 // Boxed, as arguments of any bytes are rare.
-                Box::pin(async { retry_once(send().await, command.is_repeatable(), send).await }).await
+                Box::pin(async { retry_once(send().await, command.is_repeatable(), &sync, send).await }).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
         }
@@ -61,17 +61,14 @@ impl Client {
             ScriptForm::Hash => self.send_shared(self.encode(commands, form)?, until).await,
             ScriptForm::Source => send().await,
         };
-        let result = retry_once(first, commands.iter().all(Command::is_repeatable), send).await;
-        if result.as_ref().is_err_and(Error::is_transient) {
-            sync.lose();
-        }
-        result
+        retry_once(first, commands.iter().all(Command::is_repeatable), &sync, send).await
     }
 
     /// Runs commands as a transaction.
     pub(super) async fn run_atomically(&self, commands: &[Command], until: Duration) -> CallResult {
+        let sync = CallSync::of(commands, self.scope.get());
         let send = async || self.send("/multi-exec", self.encode(commands, ScriptForm::Source)?, until).await;
-        retry_once(send().await, commands.iter().all(Command::is_repeatable), send).await
+        retry_once(send().await, commands.iter().all(Command::is_repeatable), &sync, send).await
     }
 
     fn encode(&self, commands: &[Command], form: ScriptForm) -> Result<EncodedCall, Error> {
