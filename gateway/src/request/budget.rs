@@ -6,33 +6,26 @@ use serde::de;
 /// if it is empty, and a body has room for 20 million of them.
 pub(crate) const MAX_ARGUMENTS: usize = 1 << 20;
 
-/// Bytes of all arguments of a request: as many as a body. The text of a number may be longer than in the body: `1e300`
-/// has 301 digits.
-const MAX_BYTES: usize = super::MAX_BODY_BYTES;
-
 /// The arguments that a request may still have.
 pub(super) struct Budget {
     arguments: usize,
-    bytes: usize,
 }
 
 impl Budget {
     /// The budget of a request.
     pub(super) fn new() -> Self {
-        Self { arguments: MAX_ARGUMENTS, bytes: MAX_BYTES }
+        Self { arguments: MAX_ARGUMENTS }
     }
 
-    /// Takes an argument that keeps so many bytes in memory.
+    /// Takes an argument. None is longer than in the body, so its bytes need no bound of their own.
     ///
     /// # Errors
     /// With the text for the client, if the request has too many arguments.
-    pub(super) fn take<E: de::Error>(&mut self, bytes: usize) -> Result<(), E> {
-        let (Some(arguments), Some(bytes)) = (self.arguments.checked_sub(1), self.bytes.checked_sub(bytes)) else {
-            return Err(E::custom(format_args!(
-                "ERR max arguments in a request exceeded. Limit: {MAX_ARGUMENTS}, or {MAX_BYTES} bytes"
-            )));
-        };
-        (self.arguments, self.bytes) = (arguments, bytes);
+    pub(super) fn take<E: de::Error>(&mut self) -> Result<(), E> {
+        let left = self.arguments.checked_sub(1);
+        self.arguments = left.ok_or_else(|| {
+            E::custom(format_args!("ERR max arguments in a request exceeded. Limit: {MAX_ARGUMENTS}"))
+        })?;
         Ok(())
     }
 }

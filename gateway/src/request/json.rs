@@ -7,7 +7,13 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-use super::{MAX_COMMANDS, argument::ArgumentSeed, budget::Budget, command::Command, surrogates};
+use super::{
+    MAX_COMMANDS,
+    argument::{ArgumentSeed, NEEDS_TEXT, Numbers},
+    budget::Budget,
+    command::Command,
+    surrogates,
+};
 use crate::error::MAX_COMMAND_BYTES;
 
 /// Parses one command.
@@ -15,7 +21,7 @@ use crate::error::MAX_COMMAND_BYTES;
 /// # Errors
 /// With the text for the client.
 pub(super) fn command(body: &[u8]) -> Result<Command, String> {
-    parse(body, |body| read(body, CommandSeed(&mut Budget::new())))
+    parse(body, |body, numbers| read(body, CommandSeed(&mut Budget::new(), numbers)))
 }
 
 /// Parses a list of commands.
@@ -23,7 +29,7 @@ pub(super) fn command(body: &[u8]) -> Result<Command, String> {
 /// # Errors
 /// With the text for the client.
 pub(super) fn commands(body: &[u8]) -> Result<Vec<Command>, String> {
-    parse(body, |body| read(body, CommandsSeed(Budget::new())))
+    parse(body, |body, numbers| read(body, CommandsSeed(Budget::new(), numbers)))
 }
 
 fn read<'de, S: DeserializeSeed<'de>>(body: &'de [u8], seed: S) -> serde_json::Result<S::Value> {
@@ -31,10 +37,14 @@ fn read<'de, S: DeserializeSeed<'de>>(body: &'de [u8], seed: S) -> serde_json::R
     seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value))
 }
 
-fn parse<T>(body: &[u8], read: impl Fn(&[u8]) -> serde_json::Result<T>) -> Result<T, String> {
+fn parse<T>(body: &[u8], read: impl Fn(&[u8], Numbers) -> serde_json::Result<T>) -> Result<T, String> {
     if body.trim_ascii().is_empty() {
         return Err("EOF".to_owned());
     }
+    let read = |body: &[u8]| match read(body, Numbers::Parsed) {
+        Err(error) if needs_text(&error) => read(body, Numbers::Text),
+        parsed => parsed,
+    };
     let parsed = read(body).or_else(|error| match surrogates::replace_lone(body) {
         Some(body) => read(&body),
         None => Err(error),
@@ -51,7 +61,11 @@ fn parse<T>(body: &[u8], read: impl Fn(&[u8]) -> serde_json::Result<T>) -> Resul
     })
 }
 
-struct CommandsSeed(Budget);
+fn needs_text(error: &serde_json::Error) -> bool {
+    error.is_data() && error.to_string().starts_with(NEEDS_TEXT)
+}
+
+struct CommandsSeed(Budget, Numbers);
 
 impl<'de> DeserializeSeed<'de> for CommandsSeed {
     type Value = Vec<Command>;
@@ -71,7 +85,7 @@ impl<'de> Visitor<'de> for CommandsSeed {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Vec<Command>, A::Error> {
         let mut commands = Vec::new();
         while commands.len() < MAX_COMMANDS {
-            match items.next_element_seed(CommandSeed(&mut self.0))? {
+            match items.next_element_seed(CommandSeed(&mut self.0, self.1))? {
                 Some(command) => commands.push(command),
                 None if commands.is_empty() => return Err(de::Error::custom("ERR empty command")),
                 None => return Ok(commands),
@@ -90,7 +104,7 @@ impl<'de> Visitor<'de> for CommandsSeed {
     }
 }
 
-struct CommandSeed<'a>(&'a mut Budget);
+struct CommandSeed<'a>(&'a mut Budget, Numbers);
 
 impl<'de> DeserializeSeed<'de> for CommandSeed<'_> {
     type Value = Command;
@@ -111,11 +125,10 @@ impl<'de> Visitor<'de> for CommandSeed<'_> {
         let mut args: Vec<Vec<u8>> = Vec::new();
         let mut size: usize = 0;
         let mut is_named = false;
-        while let Some(argument) =
-            items.next_element_seed(ArgumentSeed { room: MAX_COMMAND_BYTES.saturating_sub(size) })?
-        {
+        let seed = |size| ArgumentSeed { room: MAX_COMMAND_BYTES.saturating_sub(size), numbers: self.1 };
+        while let Some(argument) = items.next_element_seed(seed(size))? {
             let kept = argument.kept.unwrap_or_default();
-            self.0.take(kept.len())?;
+            self.0.take()?;
             is_named |= args.is_empty() && argument.len > 0;
             size += argument.len;
             if size <= MAX_COMMAND_BYTES || args.is_empty() {

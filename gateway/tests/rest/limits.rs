@@ -118,7 +118,7 @@ async fn a_thousand_commands_fit_into_a_pipeline_and_more_are_400() {
     assert_eq!((too_many.status, too_many.text()), (400, error));
 }
 
-const TOO_MANY: &str = r#"{"error":"ERR max arguments in a request exceeded. Limit: 1048576, or 67108864 bytes"}"#;
+const TOO_MANY: &str = r#"{"error":"ERR max arguments in a request exceeded. Limit: 1048576"}"#;
 
 #[tokio::test]
 async fn a_request_has_at_most_a_million_arguments() {
@@ -137,11 +137,6 @@ async fn a_request_has_at_most_a_million_arguments() {
         let answer = rest.send("POST", path, &[], batch.as_bytes()).await;
         assert_eq!((answer.status, answer.text()), (400, TOO_MANY), "{path}");
     }
-    // The text of a number is longer than in the body.
-    let numbers = format!(r#"[["DEL"{0}],["DEL"{0}]]"#, ",1e300".repeat(1 << 18));
-    let answer = rest.send("POST", "/pipeline", &[], numbers.as_bytes()).await;
-    let error = r#"{"error":"ERR max request size exceeded. Limit: 10485760 bytes, Actual: 78905347 bytes"}"#;
-    assert_eq!((answer.status, answer.text()), (200, format!("[{error},{error}]").as_str()));
 }
 
 /// The peak of the program's memory, from Linux. The largest body is 64 MiB, and exists twice when it has arrived.
