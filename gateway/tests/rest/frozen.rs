@@ -7,7 +7,11 @@ use edgefront_gateway::{
     server::{Server, ServerCluster, ServerOptions},
 };
 use futures_util::future::join_all;
-use tokio::time::timeout;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
 
 use crate::support::{Rest, TOKEN};
 
@@ -116,4 +120,44 @@ async fn a_frozen_server_of_a_cluster_leaves_the_others_alone() {
             assert!(answer.text().contains(text), "{body} {}", answer.text());
         }
     }
+}
+
+/// A frozen server stands for one whose packets are lost: a connection to it neither opens nor fails.
+#[tokio::test]
+async fn the_slots_of_a_lost_server_go_to_its_replica() {
+    let mut cluster =
+        tokio::task::spawn_blocking(|| ServerCluster::start(3)).await.expect("no panic").expect("a cluster");
+    // `{3}` is on the first server, which is also the configured one.
+    let lost = cluster.ports()[0];
+    cluster.add_replica(lost).expect("a replica");
+    let options = Options { redis_timeout: REDIS_TIMEOUT, ..Options::new(cluster.url(), TOKEN) };
+    let rest = Rest { gateway: Gateway::start(options).await.expect("a gateway") };
+    let write = br#"["SET","k:{3}","v"]"#;
+    assert_eq!(rest.send("POST", "/", &[], write).await.status, 200);
+    for port in cluster.ports() {
+        cluster.say(port, "CONFIG SET cluster-node-timeout 1000").expect("an answer");
+    }
+    let _frozen = Frozen::of_info(&cluster.say(lost, "INFO server").expect("an answer"));
+    let taken_over = async { while rest.send("POST", "/", &[], write).await.status != 200 {} };
+    timeout(PATIENCE, taken_over).await.expect("the replica is found");
+    assert_eq!(rest.command(r#"["GET","k:{3}"]"#).await, r#"{"result":"v"}"#);
+}
+
+#[tokio::test]
+async fn a_stream_opens_although_a_server_of_the_cluster_is_frozen() {
+    let cluster = tokio::task::spawn_blocking(|| ServerCluster::start(3)).await.expect("no panic").expect("a cluster");
+    let options = Options { redis_timeout: REDIS_TIMEOUT, ..Options::new(cluster.url(), TOKEN) };
+    let gateway = Gateway::start(options).await.expect("a gateway");
+    for port in cluster.ports() {
+        cluster.say(port, "CONFIG SET cluster-node-timeout 3600000").expect("an answer");
+    }
+    let _frozen = Frozen::of_info(&cluster.say(cluster.ports()[0], "INFO server").expect("an answer"));
+    let authorization = format!("Authorization: Bearer {TOKEN}");
+    let head =
+        format!("GET /subscribe/c HTTP/1.1\r\nHost: gateway\r\nAccept: text/event-stream\r\n{authorization}\r\n\r\n");
+    let mut stream = TcpStream::connect(gateway.url().replace("http://", "")).await.expect("a connection");
+    stream.write_all(head.as_bytes()).await.expect("room for the head");
+    let mut answer = [0; 12];
+    timeout(PATIENCE, stream.read_exact(&mut answer)).await.expect("an answer").expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 200");
 }

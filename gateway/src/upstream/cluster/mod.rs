@@ -56,13 +56,13 @@ const BACKOFF: Duration = Duration::from_millis(50);
 
 /// A cluster of servers.
 pub(crate) struct Cluster {
-    topology: Topology,
+    topology: Arc<Topology>,
 }
 
 impl Cluster {
     /// The cluster that the server `seed` belongs to. Does not connect.
     pub(crate) fn new(seed: Node) -> Self {
-        Self { topology: Topology::new(seed) }
+        Self { topology: Arc::new(Topology::new(seed)) }
     }
 
     /// `host:port` of the configured server, for messages.
@@ -91,7 +91,7 @@ impl Cluster {
         for attempt in 1..=MAX_ATTEMPTS {
             let outcomes = self.send(pending, commands, deadline).await;
             let is_last = attempt == MAX_ATTEMPTS || Instant::now() >= deadline;
-            let retries = replies.collect(outcomes, is_last)?;
+            let retries = replies.collect(outcomes, is_last).inspect_err(|_| self.topology.refresh_later())?;
             if retries.commands.is_empty() {
                 break;
             }
@@ -147,7 +147,12 @@ impl Cluster {
                 Err(TransactionError::Upstream(UpstreamError::Unreachable)) => Some(Redirect::TryAgain),
                 _ => None,
             };
-            let Some(redirect) = redirect.filter(|_| !is_last) else { return outcome };
+            let Some(redirect) = redirect.filter(|_| !is_last) else {
+                if matches!(outcome, Err(TransactionError::Upstream(_))) {
+                    self.topology.refresh_later();
+                }
+                return outcome;
+            };
             if let Redirect::Ask(address) = &redirect {
                 self.topology.learn([(&node, address.as_str())], deadline).await;
                 asked = self.topology.node_at(address);
@@ -159,19 +164,24 @@ impl Cluster {
         }
     }
 
-    /// Opens a connection for one stream to the first server that can be reached.
+    /// Opens a connection for one stream to the first server that can be reached. Each gets an equal part of the time that
+    /// is left.
     pub(crate) async fn open_push(
         &self,
         command: &Command,
         deadline: Instant,
     ) -> Result<(Value, PushConnection), UpstreamError> {
-        for node in self.topology.slots().nodes() {
-            let opened = node.open_push(command, deadline).await;
+        let nodes = self.topology.all_nodes();
+        for (node, servers_left) in nodes.iter().zip((1..=nodes.len()).rev()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let share = left / u32::try_from(servers_left).unwrap_or(u32::MAX);
+            let opened = node.open_push(command, Instant::now() + share).await;
             if opened.is_ok() {
                 return opened;
             }
         }
-        self.topology.seed().open_push(command, deadline).await
+        self.topology.refresh_later();
+        Err(UpstreamError::Unreachable)
     }
 
     /// Sends each server a pipeline with its commands, all concurrently.

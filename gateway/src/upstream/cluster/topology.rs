@@ -1,12 +1,14 @@
-//! Topology of a cluster: which server owns which slots. Read with CLUSTER SLOTS at the start and whenever a redirect
-//! shows that it is out of date.
+//! Topology of a cluster: which server owns which slots. Read with CLUSTER SLOTS at the start, whenever a redirect shows
+//! that it is out of date, and whenever a server does not answer: then a replica may have taken over its slots.
 
 use std::{
     collections::BTreeMap,
     iter,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
 };
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
 use super::{members::is_listed, route::Route};
@@ -15,9 +17,12 @@ use crate::{
     upstream::{node::Node, value::Value},
 };
 
+/// Time limit for reading the slots in the background.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The servers of a cluster.
 pub(super) struct Topology {
-    /// The configured server: the first to be asked for the slots, and the default when the owner of a slot is unknown.
+    /// The configured server, and the default when the owner of a slot is unknown.
     seed: Arc<Node>,
     slots: RwLock<Arc<SlotMap>>,
     /// Servers that redirects have named and that are not among the owners in `slots`, such as a new server before its
@@ -137,22 +142,46 @@ impl Topology {
         if !Arc::ptr_eq(&current, old) {
             return Ok(current);
         }
-        let query = Command::from_words(&["CLUSTER", "SLOTS"]);
-        let mut cause = "the server belongs to no cluster, or its cluster serves no slot".to_owned();
-        for node in iter::once(self.seed.clone()).chain(current.nodes()) {
-            match node.run([&query], deadline).await.map(|mut replies| replies.pop()) {
-                Ok(Some(Value::Array(ranges))) if !ranges.is_empty() => {
+        self.read_slots(&current, deadline).await
+    }
+
+    /// Reads the slots in the background, unless they are being read: the time of the request that has failed is over.
+    pub(super) fn refresh_later(self: &Arc<Self>) {
+        let topology = self.clone();
+        tokio::spawn(async move {
+            let Ok(_guard) = topology.refreshing.try_lock() else { return };
+            // Without an answer, the next request that fails tries again.
+            let _ = topology.read_slots(&topology.slots(), Instant::now() + REFRESH_TIMEOUT).await;
+        });
+    }
+
+    async fn read_slots(&self, current: &SlotMap, deadline: Instant) -> Result<Arc<SlotMap>, String> {
+        // All are asked at once, and the first answer counts: a lost server would take the time of the others.
+        let nodes = self.all_nodes();
+        let mut answers: FuturesUnordered<_> = nodes.iter().map(|node| read_ranges(node, deadline)).collect();
+        let mut cause = String::new();
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(ranges) => {
                     let mut newcomers = self.newcomers();
                     let known = current.nodes().into_iter().chain(newcomers.drain(..)).collect();
                     let slots = Arc::new(self.parse(known, &ranges));
                     *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots.clone();
                     return Ok(slots);
                 }
-                Ok(_) => {}
-                Err(error) => cause = error.to_string(),
+                Err(error) => cause = error,
             }
         }
         Err(cause)
+    }
+
+    /// The owners of slots, and the configured server.
+    pub(super) fn all_nodes(&self) -> Vec<Arc<Node>> {
+        let mut nodes = self.slots().nodes();
+        if !nodes.iter().any(|node| Arc::ptr_eq(node, &self.seed)) {
+            nodes.push(self.seed.clone());
+        }
+        nodes
     }
 
     /// Parses the reply to CLUSTER SLOTS. The servers in `known` keep their connections.
@@ -182,6 +211,16 @@ fn parse_address(address: &str) -> Option<(&str, u16)> {
     Some((host, port.parse().ok()?))
 }
 
+/// The reply of a server to CLUSTER SLOTS.
+async fn read_ranges(node: &Node, deadline: Instant) -> Result<Vec<Value>, String> {
+    let query = Command::from_words(&["CLUSTER", "SLOTS"]);
+    let replies = node.run([&query], deadline).await.map_err(|error| error.to_string())?;
+    match replies.into_iter().next() {
+        Some(Value::Array(ranges)) if !ranges.is_empty() => Ok(ranges),
+        _ => Err("the server belongs to no cluster, or its cluster serves no slot".to_owned()),
+    }
+}
+
 /// The members that a server knows, as text. Empty if it does not answer.
 async fn members(node: &Node, deadline: Instant) -> String {
     let query = Command::from_words(&["CLUSTER", "NODES"]);
@@ -194,8 +233,6 @@ async fn members(node: &Node, deadline: Instant) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::upstream::Target;
 
