@@ -64,6 +64,8 @@ pub struct Refused<'a> {
     pub path: &'a str,
     /// The shop says that the page is the same for all visitors.
     pub is_claimed: bool,
+    /// See [`Examined::harmless_cookies`](super::examine::Examined::harmless_cookies).
+    pub harmless_cookies: &'a [String],
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
     /// See [`tokens::double_submit_cookie`](super::tokens::double_submit_cookie).
@@ -291,6 +293,7 @@ mod tests {
             may_be_item: true,
             path: "/books/1/",
             is_claimed: false,
+            harmless_cookies: &[],
             set_cookies: &set_cookies,
             csrf_cookie: Some("csrftoken"),
             common_cookies: &[("cart".to_owned(), "e30.x".to_owned()), ("empty".to_owned(), String::new())],

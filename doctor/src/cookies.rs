@@ -53,9 +53,16 @@ pub fn common(sample: &[Examined]) -> Vec<(String, String)> {
     common
 }
 
-/// Rules for the cookies that a page sets. If the shop is silent about sharing, such a cookie counts as personal. If the shop
-/// claims the page for everybody, its visitors need no personal rule: edgefront shares only such pages with an unknown
-/// cookie, and the trial compares them.
+/// Returns whether a cookie's name suggests a session or a cart.
+pub fn names_session(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["sess", "sid", "auth", "token", "cart", "basket"].iter().any(|part| name.contains(part))
+}
+
+/// Rules for the cookies that a page sets. If the shop is silent about sharing, such a cookie counts as personal.
+///
+/// A visitor with an unknown cookie gets the pages that the shop claims for everybody. On such a page, only a cookie that suggests a
+/// session counts as personal: the doctor's own sessions are empty, so its trial does not show a full cart. `--login` shows it.
 pub fn drop(page: &Refused) -> Advice {
     let rules = &page.config.cookies;
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
@@ -71,7 +78,9 @@ pub fn drop(page: &Refused) -> Advice {
             return Advice::NoRule(text.to_owned());
         };
         proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
-        if !page.is_claimed {
+        let may_show_cart =
+            || names_session(name) && !tokens::is_csrf_cookie(name) && !page.harmless_cookies.contains(name);
+        if !page.is_claimed || may_show_cart() {
             proposed.extend(of_visitors(name, page.common_cookies, rules));
         }
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{
     advice::{PATH_RISK, Rule, path_pattern},
+    cookies::names_session,
     difference::{Difference, DifferenceKind},
     examine::{Examined, Visit},
     tokens,
@@ -97,12 +98,6 @@ pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Opti
         "visitors with {names} see on {kind}: {excerpts}; if they can do without it, and {names} holds nothing else, no session \
          and no basket, name it in COOKIES_IGNORED instead of COOKIES_PERSONAL: these visitors then get stored pages"
     ))
-}
-
-/// Returns whether a cookie's name suggests a session or a cart.
-fn names_session(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["sess", "sid", "auth", "token", "cart", "basket"].iter().any(|part| name.contains(part))
 }
 
 /// A note on a shop that starts a session on each page, unless it has holes for visitors with a session: a form starts it, too. Without

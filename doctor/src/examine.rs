@@ -351,6 +351,12 @@ impl Examined {
         self.renders_differ.iter().flatten().next().is_some()
     }
 
+    /// The cookies of the signed-in visitor, if this visitor sees what everybody sees. A basket would show.
+    pub fn harmless_cookies(&self) -> Vec<String> {
+        let is_harmless = |visit: &&Visit| visit.visitor == Visitor::SignedIn && visit.differences.is_empty();
+        self.visits.iter().filter(is_harmless).flat_map(|visit| &visit.cookies).cloned().collect()
+    }
+
     /// The cookies of visitors whose own page differs, if a rule may make the cookies personal.
     pub fn personal_cookies(&self, needs_rule: impl Fn(&str) -> bool) -> Vec<&str> {
         let is_other = |visit: &&Visit| visit.differences.iter().any(|found| !found.kind.is_token());

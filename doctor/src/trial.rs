@@ -104,6 +104,7 @@ impl Trial<'_> {
                 may_be_item: self.siblings.is_empty(),
                 path: key.as_ref().map_or(page.path.as_str(), PageKey::path),
                 is_claimed: page.is_claimed(),
+                harmless_cookies: &page.harmless_cookies(),
                 set_cookies: &set_cookies,
                 csrf_cookie,
                 common_cookies: &common_cookies,

@@ -302,10 +302,19 @@ fn the_examined_address_is_not_proposed_as_the_origin() {
 }
 
 #[test]
-fn a_cookie_that_a_page_for_everybody_sets_needs_no_personal_rule() {
+fn a_session_that_a_page_for_everybody_sets_is_personal_because_only_a_full_basket_shows() {
     let shop = Shop::start(|asked| silent(asked, "").with("cache-control", "s-maxage=60"));
     let report = shop.examine(&[]);
     assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ shopsession@/, shopsession@/books/*/");
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ shopsession", "{}", report["vars"]);
+    // The page is the same for a visitor with an account and a basket.
+    let report = shop.examine(&["--login", "shopsession=ann"]);
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ shopsession@/, shopsession@/books/*/");
+    assert!(report["vars"].get("COOKIES_PERSONAL").is_none(), "{}", report["vars"]);
+    let other =
+        |_: &Asked| Reply::html(book_links(8)).with("cache-control", "s-maxage=60").with("set-cookie", "seen=1");
+    let report = Shop::start(other).examine(&[]);
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ seen@/, seen@/books/*/");
     assert!(report["vars"].get("COOKIES_PERSONAL").is_none(), "{}", report["vars"]);
 }
 
