@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use edgefront::{config::rules::CookieKind, page_cache::PageKey};
+use edgefront::{
+    config::rules::{CookieKind, CookieRules},
+    page_cache::PageKey,
+};
 use http::HeaderValue;
 use url::Url;
 
@@ -95,6 +98,14 @@ impl Examiner<'_> {
         }
         Some(noise)
     }
+}
+
+/// Returns whether a visitor's requests belong to one session. If a cookie that the page sets is not sent here, as a `Secure` one over
+/// http, each request starts another session.
+pub fn keeps_session(page: &Page, cookies: &HeaderValue, rules: &CookieRules) -> bool {
+    let is_sent = |name: &str| visitor::pairs(cookies).any(|(sent, _)| sent == name);
+    let set = set_cookie_pairs(&page.headers);
+    set.iter().all(|(name, value)| is_sent(name) || rules.kind(name, value) == CookieKind::Varied)
 }
 
 /// The places of a page that differ between renders for everybody.

@@ -203,9 +203,25 @@ fn is_accepted_loss(page: &Examined, visit: &Visit) -> bool {
     visit.ignored.is_some() && visit.gets_stored_page && !page.is_claimed() && !visit.differences.is_empty()
 }
 
+/// A warning if stored pages have visible content that belongs to no visitor, although it changes at each request.
+pub fn warning_on_random(kind: &str, pages: &[&Examined]) -> Option<String> {
+    let page = pages.iter().find(|page| page.changes_for_one_visitor)?;
+    let is_text = |found: &&Difference| found.kind == DifferenceKind::VisibleText;
+    let Difference { one, other, .. } = page.renders_differ.iter().flatten().find(is_text)?;
+    let path = path_pattern(kind);
+    let rule = path.map(|path| format!(" If that is wrong, add {path} to PATHS_PERSONAL.")).unwrap_or_default();
+    Some(format!(
+        "`{one}` or `{other}` changes at each request, also for one visitor: random content, a counter or a question of a form. All \
+         visitors of a stored page see the same.{rule}"
+    ))
+}
+
 /// Two visitors without cookies get different pages.
 fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
     let differences = page.renders_differ.as_ref().filter(|differences| !differences.is_empty())?;
+    if page.changes_for_one_visitor {
+        return None;
+    }
     let (who, consequence) = match (page.is_declared_shared, page.verdict.is_ok()) {
         (true, true) => ("the shop declares this page public", "One would see the other's."),
         (false, true) => ("edgefront would store this page", "One would see the other's."),

@@ -216,6 +216,7 @@ impl Diagnosis {
             let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);
             self.settings = self.settings.with_rules(protecting);
             let pages = self.pages(&of_kind.pages);
+            report.warning = report.warning.or_else(|| danger::warning_on_random(&kind, &pages));
             let mut notes: Vec<_> = of_kind.is_joined.then(|| siblings::note(&kind, &pages)).into_iter().collect();
             notes.extend(danger::notes_of_kind(&kind, &pages));
             notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));

@@ -61,7 +61,7 @@ pub struct Difference {
     place: String,
     /// The pieces of the first render.
     #[serde(skip)]
-    pieces: Range<usize>,
+    pub pieces: Range<usize>,
     /// Another render for the same visitor differs here, too.
     #[serde(skip)]
     pub is_changing: bool,

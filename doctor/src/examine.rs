@@ -56,6 +56,8 @@ pub struct Examined {
     pub renders_differ: Option<Vec<Difference>>,
     /// Further differences of the two renders: invisible values that change at each request of the same visitor, too.
     pub noise: Vec<Difference>,
+    /// See [`Examiner::changes_for_one_visitor`].
+    pub changes_for_one_visitor: bool,
     /// The paths of the shop to which forms of the page are sent by POST.
     pub posts_to: Vec<String>,
     /// The fragments of the stored page (ESI).
@@ -108,6 +110,8 @@ impl Examiner<'_> {
         }
         let mut noise = Noise { places: between_renders.clone(), has_later_render: false };
         let of_requests = self.noise_of_requests(&first, &between_renders, (&key, url), &own).await?;
+        let renders_differ: Vec<_> = between_renders.into_iter().filter(|found| !of_requests.contains(found)).collect();
+        let changes_for_one_visitor = self.changes_for_one_visitor(&first, &renders_differ, (&key, url), &own).await?;
         let stored = first.stored.as_ref().ok().map(|page| &**page);
         let mut visits = vec![Visit {
             visitor: Visitor::WithoutCookies,
@@ -160,10 +164,9 @@ impl Examiner<'_> {
             fragments: fragments.cloned().collect(),
             verdict: first.verdict(),
             posts_to: targets.iter().map(|target| target.path().to_owned()).collect(),
-            renders_differ: Some(
-                between_renders.into_iter().filter(|found| !of_requests.contains(found)).take(MAX_NAMED).collect(),
-            ),
+            renders_differ: Some(renders_differ.into_iter().take(MAX_NAMED).collect()),
             noise: of_requests,
+            changes_for_one_visitor,
             visits,
         })
     }
@@ -307,6 +310,7 @@ impl Examined {
             headers: Vec::new(),
             renders_differ: None,
             noise: Vec::new(),
+            changes_for_one_visitor: false,
             posts_to: Vec::new(),
             fragments: Vec::new(),
             template: None,

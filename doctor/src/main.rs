@@ -10,7 +10,8 @@
 //! - [`crawl`]: the sample. [`kinds`]: pages with the same path pattern. [`tell_tales`]: the software of the shop.
 //! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
-//! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`advice`]: the rule for a page
+//! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`random`]: content
+//!   that changes at each request. [`advice`]: the rule for a page
 //!   that is not stored; [`parameters`]: its query. [`trial`]: tries rules. [`carts`]: the paths of carts.
 //! - [`cookies`]: the rules for cookies that pages set for new visitors. [`login`]: the pages at which visitors sign in.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
@@ -44,6 +45,7 @@ mod negotiation;
 mod parameters;
 mod pieces;
 mod proposals;
+mod random;
 mod render;
 mod report;
 mod robots;

@@ -318,39 +318,6 @@ fn a_session_that_a_page_for_everybody_sets_is_personal_because_only_a_full_bask
     assert!(report["vars"].get("COOKIES_PERSONAL").is_none(), "{}", report["vars"]);
 }
 
-/// A shop whose pages have the time in a script and the id of the request in an attribute, as many applications do.
-#[test]
-fn invisible_values_of_a_request_do_not_prevent_sharing() {
-    let shop = Shop::start(|asked: &Asked| {
-        let time = 1_795_000_000 + asked.number;
-        let forms = "<form method=post><button>Review</button></form><form method=POST action='/basket/add/1/'></form>";
-        let form = if asked.path == "/" { "" } else { forms };
-        Reply::html(format!(
-            "<body data-now='{time}'>{}<a href='/login'>Sign in</a>{form}<script>var id = 'r{time}';</script>",
-            book_links(8)
-        ))
-    });
-    let report = shop.examine(&[]);
-    let books = kind(&report, "/books/*/");
-    assert_eq!((&books["remedy"], &books["renders_differ"]), (&json!("tried, and safe:"), &json!(0)), "{books:#}");
-    let note = report["notes"].to_string();
-    assert!(note.contains("an invisible value that changes at each request") && note.contains("17950000"), "{note}");
-    assert_eq!(report["vars"]["ITEM_ROUTES"], "/books/{item}/");
-    assert_eq!(report["vars"]["WRITES_PERSONAL"], "+ /books/*/, /basket/*");
-    assert_eq!(report["vars"].get("LOGIN_ROUTES"), None, "the default has /login");
-}
-
-#[test]
-fn a_value_of_the_session_is_no_noise_although_nobody_sees_it() {
-    let shop = Shop::start(|asked: &Asked| {
-        let own = asked.cookies.split("sid=").nth(1).map_or_else(|| asked.number.to_string(), str::to_owned);
-        let page = Reply::html(format!("{}<script>var visitor = '{own}';</script>", book_links(8)));
-        page.with("set-cookie", &format!("sid={own}; Path=/"))
-    });
-    let books = kind(&shop.examine(&[]), "/books/*/").clone();
-    assert_eq!(books["rules"], json!([]), "{books:#}");
-}
-
 #[test]
 fn paths_of_logins_are_proposed() {
     let report =

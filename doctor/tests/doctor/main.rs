@@ -3,6 +3,7 @@
 //! - [`decisions`]: stored or not, the rules, the variables to paste.
 //! - [`cookies`]: the rules for cookies that each page sets.
 //! - [`dangers`]: shops that would show a visitor's page to another one.
+//! - [`noise`]: content that changes at each request.
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
 //! - [`parameters`]: products that a query parameter names.
@@ -23,6 +24,7 @@ mod esi;
 mod events;
 mod holes;
 mod negotiation;
+mod noise;
 mod parameters;
 mod session_choices;
 mod session_ids;
