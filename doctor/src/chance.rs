@@ -16,6 +16,7 @@ use super::{
     pieces::Pieces,
     render::{SharedRender, set_cookie_pairs},
     shop::Page,
+    tokens,
     visitor::{self, Visitor},
 };
 
@@ -52,6 +53,8 @@ impl Examiner<'_> {
 
     /// Invisible differences between two renders that also change between two requests of one visitor, such as a time or the id of
     /// a request in a script. None as for [`Examiner::examine`].
+    ///
+    /// The id of a cart that the shop creates for each request is none, and neither is the question of a form in an image.
     pub async fn noise_of_requests(
         &self,
         first: &SharedRender,
@@ -59,16 +62,20 @@ impl Examiner<'_> {
         (key, url): (&PageKey, &Url),
         own: &[(Visitor, Page, HeaderValue)],
     ) -> Option<Vec<Difference>> {
-        let is_candidate = |found: &&Difference| found.kind == DifferenceKind::Content;
+        let has_form = !tokens::post_actions(&first.text()).is_empty();
+        let is_candidate = |found: &&Difference| {
+            let is_needed_alone = found.changes.has_id || found.changes.has_image && has_form;
+            found.kind == DifferenceKind::Content && !is_needed_alone
+        };
         let candidates: Vec<_> = differences.iter().filter(is_candidate).cloned().collect();
         let rules = &self.app.config.page.cookies;
-        // A visitor with the shop's own cookies has a session, if the shop starts one. If its cookie is not sent here, as a
-        // `Secure` one over http, each request starts another session.
         let is_session = |(name, value): &(String, String)| rules.kind(name, value) != CookieKind::Varied;
         let has_no_session =
             |own: &&(Visitor, Page, HeaderValue)| !set_cookie_pairs(&own.1.headers).iter().any(is_session);
         // A cookie for the language would change the whole page, so varied cookies are left out.
-        let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies);
+        let with_session = own.iter().find(|(visitor, page, cookies)| {
+            *visitor == Visitor::WithOwnCookies && keeps_session(page, cookies, rules)
+        });
         let with_session = with_session.and_then(|(_, page, cookies)| {
             let others = visitor::without_varied(cookies, rules)?;
             Some((Some(page).filter(|_| others == *cookies), others))
@@ -82,14 +89,21 @@ impl Examiner<'_> {
             Some(page) => pieces(&page.text()),
             None => pieces(&self.own_page(key, url, &cookies).await?.text()),
         };
-        let mut noise = Vec::new();
+        let (mut noise, mut own_changes) = (Vec::new(), Vec::new());
         // A time may change only once a second.
         for pause in [Duration::ZERO, A_SECOND] {
             tokio::time::sleep(pause).await;
-            own.mark_changes(&self.own_page(key, url, &cookies).await?.text());
+            let again = self.own_page(key, url, &cookies).await?.text().into_owned();
+            own.mark_changes(&again);
+            own_changes.extend(difference::between(&own, &pieces(&again), &[]));
             let found = difference::between(&pieces(&first.text()), &own, &[]);
             let changes = |candidate: &&Difference| {
-                found.iter().any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))
+                let is_at_place = |own: &&Difference| own.has_place_of(candidate);
+                let mut of_place = own_changes.iter().filter(is_at_place);
+                of_place.any(|own| own.changes.cover(&candidate.changes, 0))
+                    && found
+                        .iter()
+                        .any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))
             };
             noise = candidates.iter().filter(changes).cloned().collect();
             if noise.len() == candidates.len() {

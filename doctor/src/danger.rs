@@ -76,7 +76,7 @@ pub fn notes_on_noise(of_kinds: Vec<(String, Difference)>) -> Vec<String> {
         let (kinds, one, other) = (kinds.join(", "), found.one, found.other);
         format!(
             "pages of {kinds} contain an invisible value that changes at each request: `{one}` or `{other}`; all visitors of a stored \
-             page get the same one, so a script that takes it for the current time is late by the age of the page"
+             page get the same one, so check that no script takes it for the current time, or for an id of its own"
         )
     };
     places.into_iter().map(note).collect()

@@ -6,6 +6,7 @@ use edgefront::page_cache::token_range;
 use serde::Serialize;
 
 use super::{
+    changes::Changes,
     pieces::{Detail, Pieces},
     tokens,
 };
@@ -16,8 +17,6 @@ const EXCERPT: usize = 60;
 const CONTEXT: usize = 30;
 /// A shorter cookie value occurs in a page by chance.
 const MIN_COOKIE_VALUE: usize = 6;
-/// The shortest value of a hidden field that counts as a token, bytes.
-const MIN_TOKEN: usize = 16;
 /// A longer word in an excerpt may be a secret, and is cut.
 const MAX_WORD: usize = 16;
 
@@ -62,6 +61,9 @@ pub struct Difference {
     /// The pieces of the first render.
     #[serde(skip)]
     pub pieces: Range<usize>,
+    /// The values that differ. Empty for visible text.
+    #[serde(skip)]
+    pub changes: Changes,
     /// Another render for the same visitor differs here, too.
     #[serde(skip)]
     pub is_changing: bool,
@@ -100,15 +102,17 @@ impl Difference {
             after: String::new(),
             place: String::new(),
             pieces: 0..0,
+            changes: Changes::default(),
             is_changing: false,
         }
     }
 
     /// Returns whether this difference explains another one: it is of the same kind, and at the same place of the first
-    /// render.
+    /// render, and has the same values there.
     pub fn explains(&self, other: &Self) -> bool {
-        let has_its_pieces = self.pieces.start <= other.pieces.start && other.pieces.end <= self.pieces.end;
-        self.has_place_of(other) && has_its_pieces
+        let has_its_end = other.pieces.end <= self.pieces.end;
+        let after = other.pieces.start.checked_sub(self.pieces.start).filter(|_| has_its_end);
+        self.has_place_of(other) && after.is_some_and(|after| self.changes.cover(&other.changes, after))
     }
 
     /// Returns whether both differences are of the same kind, after the same text. They may belong to different pages.
@@ -148,8 +152,13 @@ pub fn of_change(
     } else {
         DifferenceKind::VisibleText
     };
+    let texts = |pieces: &Pieces, at: &Range<usize>| pieces.texts().get(at.clone()).unwrap_or_default().to_vec();
+    let is_visible = kind == DifferenceKind::VisibleText;
+    let changes =
+        if is_visible { Changes::default() } else { Changes::between(&texts(one, &at_one), &texts(other, &at_other)) };
     Difference {
         kind,
+        changes,
         one: excerpt(&text_of_one),
         other: excerpt(&text_of_other),
         before: without_secrets(&one.text_before(at_one.start, EXCERPT)),
@@ -203,7 +212,7 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
         DifferenceKind::CsrfToken
     } else if has_value {
         DifferenceKind::CookieValue
-    } else if is_hidden_token(one) && is_hidden_token(other) {
+    } else if [one, other].into_iter().all(tokens::are_hidden_tokens) {
         DifferenceKind::HiddenToken
     } else {
         DifferenceKind::Content
@@ -234,24 +243,13 @@ pub fn is_csrf_name(text: &str) -> bool {
     NAMES.iter().any(|name| text.contains(name))
 }
 
-/// Returns whether a text is a hidden field whose value looks like a token. The name is no criterion: web2py uses `_formkey`, and
-/// Plack's `CSRFBlock` uses `SEC`.
-fn is_hidden_token(text: &str) -> bool {
-    let mut tags = tokens::start_tags(text);
-    let Some(tag) = tags.next().filter(|tag| **tag.name == *b"input" && tags.next().is_none()) else { return false };
-    let is_hidden = tokens::attribute(&tag, "type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"));
-    let value = tokens::attribute(&tag, "value").unwrap_or_default();
-    let is_token = value.len() >= MIN_TOKEN && !is_time(&value) && !value.contains(char::is_whitespace);
-    is_hidden && is_token
-}
-
 /// Returns whether a token could contain the character.
 fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '-' | '+' | '.')
 }
 
 /// Returns whether a word is a time, in seconds or milliseconds.
-fn is_time(word: &str) -> bool {
+pub fn is_time(word: &str) -> bool {
     word.len() <= 20 && word.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit())
 }
 

@@ -164,11 +164,12 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
 }
 
 /// Selectors of the elements with a token: fields, `meta` elements, scripts, and forms with one in their address. None if something
-/// else differs between `one` and `other`, too, except for `noise`.
+/// else differs between `one` and `other`, too, except for `noise`. A field of the noise counts: a token may sign it.
 pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for (difference, (at, at_other)) in difference::between(one, other, &[]).iter().zip(one.changes_to(other)) {
-        if noise.iter().any(|noise| noise.explains(difference)) {
+        let is_field = |index: usize| one.texts().get(index).is_some_and(|piece| tag_name(piece) == Some("input"));
+        if !at.clone().any(is_field) && noise.iter().any(|noise| noise.explains(difference)) {
             continue;
         }
         if at.len() != at_other.len() {

@@ -9,7 +9,7 @@
 //! - [`shop`]: one polite HTTP client. [`robots`], [`links`]: which pages it may ask for.
 //! - [`crawl`]: the sample. [`kinds`]: pages with the same path pattern. [`tell_tales`]: the software of the shop.
 //! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
-//! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
+//! - [`difference`], [`changes`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`random`]: content
 //!   that changes at each request. [`advice`]: the rule for a page
 //!   that is not stored; [`parameters`]: its query. [`trial`]: tries rules. [`carts`]: the paths of carts.
@@ -27,6 +27,7 @@ mod advice;
 mod arguments;
 mod carts;
 mod chance;
+mod changes;
 mod cookies;
 mod crawl;
 mod danger;

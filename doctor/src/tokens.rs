@@ -6,8 +6,13 @@ use edgefront::proxy::set_cookie_pair;
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 use http::{HeaderMap, header};
 
+use super::difference::is_time;
+
 /// The name of the form field with Django's CSRF token.
 const DJANGO_TOKEN: &[u8] = b"csrfmiddlewaretoken";
+
+/// The shortest value of a hidden field that counts as a token, bytes.
+const MIN_TOKEN: usize = 16;
 
 /// The comparison of the CSRF tokens of forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +89,21 @@ fn hidden_values(html: &str) -> Vec<String> {
         **tag.name == *b"input" && is_hidden && !is_django
     };
     start_tags(html).filter(is_hidden).filter_map(|tag| attribute(&tag, "value")).collect()
+}
+
+/// Returns whether a text is hidden fields, and the value of one looks like a token, which may sign the others. The name is no criterion:
+/// web2py uses `_formkey`, and Plack's `CSRFBlock` uses `SEC`.
+pub fn are_hidden_tokens(text: &str) -> bool {
+    let is_hidden = |tag: &StartTag<()>| {
+        let kind = attribute(tag, "type");
+        **tag.name == *b"input" && kind.is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
+    };
+    let is_token = |tag: &StartTag<()>| {
+        let value = attribute(tag, "value").unwrap_or_default();
+        value.len() >= MIN_TOKEN && !is_time(&value) && !value.contains(char::is_whitespace)
+    };
+    let tags: Vec<_> = start_tags(text).collect();
+    tags.iter().all(is_hidden) && tags.iter().any(is_token)
 }
 
 /// The start of the script in which `EverShop` sends the data of a page to React.

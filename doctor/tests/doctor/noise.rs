@@ -1,6 +1,6 @@
 //! Content that changes at each request of one visitor, and content that only seems to.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::support::{Asked, Reply, Shop, book_links, kind};
 
@@ -35,6 +35,85 @@ fn a_value_of_the_session_is_no_noise_although_nobody_sees_it() {
     });
     let books = kind(&shop.examine(&[]), "/books/*/").clone();
     assert_eq!(books["rules"], json!([]), "{books:#}");
+}
+
+/// The rules for the pages of books.
+fn rules_of(page: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Value {
+    kind(&Shop::start(page).examine(&[]), "/books/*/")["rules"].clone()
+}
+
+#[test]
+fn the_id_of_a_new_cart_is_no_noise() {
+    let page = |name: &'static str| {
+        move |asked: &Asked| {
+            let data =
+                format!("<script>window.__S={{\"now\":{0},\"{name}\":\"5b{0}\",\"lines\":[]}}</script>", asked.number);
+            Reply::html(format!("{}{data}", book_links(8)))
+        }
+    };
+    assert_eq!(rules_of(page("cartId")), json!([]));
+    assert_ne!(rules_of(page("requestId")), json!([]));
+}
+
+#[test]
+fn a_session_whose_cookie_is_not_sent_says_nothing_about_noise() {
+    // The doctor sends `theme` only, so each of its requests starts another session. A `Secure` cookie over http is not sent, either.
+    let page = |asked: &Asked| {
+        let own = asked.cookies.split("sid=").nth(1).map_or_else(|| asked.number.to_string(), str::to_owned);
+        let page = Reply::html(format!("{}<script>var visitor = '{own}';</script>", book_links(8)));
+        let page = page.with("set-cookie", &format!("sid={own}; Path=/account"));
+        if asked.path == "/" { page.with("set-cookie", "theme=dark; Path=/") } else { page }
+    };
+    assert_eq!(rules_of(page), json!([]));
+}
+
+#[test]
+fn a_value_that_changes_hides_no_other_one_of_the_same_tag() {
+    for group in [" data-user-group='", " data-page='{\"now\":1,\"auth\":"] {
+        let shop = Shop::start(move |asked: &Asked| {
+            let user = if asked.cookies.contains("sid=ann") { "gold" } else { "guest" };
+            let body = format!("<body data-request-id='9f{}'{group}{user}'>", asked.number);
+            Reply::html(format!("{body}{}", book_links(8)))
+        });
+        let report = shop.examine(&["--login", "sid=ann", "--var", "COOKIES_IGNORED=+ sid"]);
+        let books = kind(&report, "/books/*/");
+        let signed_in = books["visitors"].as_array().unwrap().iter().find(|visitor| visitor["visitor"] == "signed-in");
+        assert_eq!(signed_in.unwrap()["own_page_differs"], json!(8), "{books:#}");
+    }
+}
+
+#[test]
+fn tokens_side_by_side_and_images_of_a_captcha_are_no_noise() {
+    let hash = |asked: &Asked| format!("b1946ac92492d2347c6235b4d2611184{}", asked.number);
+    let tokens = move |asked: &Asked| {
+        let field = |name: &str| format!("<input type=hidden name={name} value={}>", hash(asked));
+        let form = format!("<form method=post>{}{}</form>", field("a"), field("b"));
+        let page = Reply::html(format!("{}{form}", book_links(8)));
+        page.with("set-cookie", &format!("sid=of-{}; Path=/", asked.number))
+    };
+    let report = Shop::start(tokens).examine(&[]);
+    let holes = report["vars"]["HOLES"].as_str().unwrap_or_default();
+    assert!(holes.contains("input[name='a'] <- token") && holes.contains("input[name='b'] <- token"), "{report:#}");
+    let captcha = move |form: &'static str| {
+        move |asked: &Asked| Reply::html(format!("{}{form}<img src='/captcha/{}'></form>", book_links(8), hash(asked)))
+    };
+    assert_eq!(rules_of(captcha("<form method=post>")), json!([]));
+    assert_ne!(rules_of(captcha("<form>")), json!([]));
+}
+
+/// As django-contrib-comments signs the time of a form.
+#[test]
+fn a_field_that_a_token_signs_is_in_a_hole_too() {
+    let report = Shop::start(|asked: &Asked| {
+        let field = |name: &str, value: String| format!("<div><input type=hidden name={name} value={value}></div>");
+        let time = field("timestamp", (1_795_000_000 + asked.number).to_string());
+        let hash = field("security_hash", format!("b1946ac92492d2347c6235b4d2611184{}", asked.number));
+        Reply::html(format!("{}<form method=post>{time}{hash}<p>Comment</p></form>", book_links(8)))
+    })
+    .examine(&[]);
+    let holes = report["vars"]["HOLES"].as_str().unwrap_or_default();
+    assert!(holes.contains("input[name='timestamp'] <- token"), "{report:#}");
+    assert!(holes.contains("input[name='security_hash'] <- token"), "{report:#}");
 }
 
 /// As WooCommerce shows related products, in random order.
