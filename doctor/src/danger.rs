@@ -35,6 +35,10 @@ const REMEDY_PUBLIC: &str = "let the shop send Cache-Control: private for this p
 const REMEDY_SILENT: &str = "let the shop send Cache-Control: private for this page. edgefront then never stores it.";
 const REMEDY_HOLES: &str = "add the parts that differ to HOLES. A cookie of COOKIES_HOLES must change nothing else.";
 
+/// The remedy for pages that differ in nonces of a content security policy only.
+pub const REMEDY_NONCES: &str = "let the shop name its scripts in the policy by hashes or 'self' instead of nonces: a nonce that all visitors \
+    of a stored page get protects nobody.";
+
 /// The dangers of the pages of one kind. Equal dangers of several pages are one.
 pub fn of_kind(kind: &str, pages: &[&Examined]) -> Vec<Danger> {
     let mut dangers: Vec<Danger> = Vec::new();
@@ -229,8 +233,10 @@ fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
         (false, false) => return None,
     };
     let sentence = format!("Possible leak: {who}, but two visitors get different ones. {consequence}");
-    let rules = if page.verdict.is_ok() { personal_path(kind) } else { Vec::new() };
-    Some(danger(kind, page, sentence, differences.clone(), rules))
+    let are_nonces = page.differs_in_nonces();
+    let rules = if page.verdict.is_ok() && !are_nonces { personal_path(kind) } else { Vec::new() };
+    let found = danger(kind, page, sentence, differences.clone(), rules);
+    Some(if are_nonces { Danger { remedy: REMEDY_NONCES, ..found } } else { found })
 }
 
 /// A visitor with cookies gets another page than everybody, although the page counts as shared.

@@ -377,6 +377,11 @@ impl Examined {
         self.renders_differ.iter().flatten().chain(visits).all(|found| found.kind.is_token())
     }
 
+    /// Returns whether the renders for two visitors without cookies differ in nonces of a content security policy only.
+    pub fn differs_in_nonces(&self) -> bool {
+        self.has_different_renders() && self.renders_differ.iter().flatten().all(|found| found.changes.are_nonces)
+    }
+
     /// Returns whether the page differs between visitors, apart from signed-in ones with a cookie that identifies them.
     pub fn has_differences(&self) -> bool {
         let is_protected = |visit: &&Visit| visit.visitor == Visitor::SignedIn && !visit.cookies.is_empty();

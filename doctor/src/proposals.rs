@@ -6,7 +6,7 @@ use xtask::failure::Failure;
 
 use super::{
     advice::{self, Renders, Rule},
-    carts,
+    carts, danger,
     diagnosis::Diagnosis,
     examine::Examined,
     hole_trial::{HoleOutcome, HoleTrial},
@@ -44,11 +44,22 @@ impl Diagnosis {
         if let Some(page) = pages.iter().find(is_unsafe) {
             let is_silent = |why: &NotStored| matches!(why.reason, Reason::NoItem | Reason::SetCookie);
             let is_silent = page.verdict.as_ref().is_err_and(is_silent);
-            let personal = advice::keep_personal(&report.kind, Renders::Different).filter(|_| is_silent);
+            let are_nonces = page.differs_in_nonces();
+            // Then only a known name says that the page is one visitor's.
+            let renders = if are_nonces { Renders::Equal } else { Renders::Different };
+            let personal = advice::keep_personal(&report.kind, renders).filter(|_| is_silent);
             if let Some((text, rule)) = personal {
                 return Ok(report.keep_personal(text, rule, &self.settings));
             }
-            let why = format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url);
+            let why = if are_nonces {
+                format!(
+                    "None: the nonces of {} differ at each request. To share it, {}",
+                    page.url,
+                    danger::REMEDY_NONCES
+                )
+            } else {
+                format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url)
+            };
             report.remedy = Some(why);
             return Ok(settings);
         }

@@ -44,11 +44,12 @@ pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
     pairs.find(accepts_any).map(|(name, _)| name)
 }
 
-/// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`, or `crumb` of hapi. Such a token changes at most a
-/// form.
+/// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`, `.AspNetCore.Antiforgery.…` or `crumb` of hapi. Such
+/// a token changes at most a form.
 pub fn is_csrf_cookie(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name == HAPI_COOKIE || ["csrf", "xsrf"].iter().any(|part| name.contains(part)) && !name.contains("sess")
+    const PARTS: [&str; 4] = ["csrf", "xsrf", "antiforgery", "requestverification"];
+    name == HAPI_COOKIE || PARTS.iter().any(|part| name.contains(part)) && !name.contains("sess")
 }
 
 /// The start tags of a page, or of one piece of it. The value of an `option` without one is its text.
@@ -223,7 +224,15 @@ mod tests {
 
     #[test]
     fn the_name_of_a_token_says_so() {
-        for name in ["XSRF-TOKEN", "_csrf", "__Host-psifi.x-csrf-token", "next-auth.csrf-token", "crumb"] {
+        for name in [
+            "XSRF-TOKEN",
+            "_csrf",
+            "__Host-psifi.x-csrf-token",
+            "next-auth.csrf-token",
+            "crumb",
+            ".AspNetCore.Antiforgery.9TtSrW0hzOs",
+            "__RequestVerificationToken",
+        ] {
             assert!(is_csrf_cookie(name), "{name}");
         }
         for name in ["sid", "csrf_session", "token", "breadcrumb"] {

@@ -145,6 +145,7 @@ fn a_shared_nonce_is_named() {
     };
     let report = Shop::start(page).examine(&[]);
     assert_eq!(report["dangers"][0]["differences"][0]["kind"], "nonce");
+    assert_eq!(report["vars"].get("PATHS_PERSONAL"), None, "the pages belong to no visitor: {}", report["vars"]);
     let differing = |visitor: &Value| visitor["own_page_differs"].as_u64().unwrap();
     let visitors = kind(&report, "/books/*/")["visitors"].as_array().unwrap();
     assert_eq!(visitors.iter().map(differing).sum::<u64>(), 0, "a nonce says nothing about a visitor");

@@ -56,6 +56,24 @@ fn the_id_of_a_new_cart_is_no_noise() {
 }
 
 #[test]
+fn nonces_are_named_with_their_remedy() {
+    let page = |asked: &Asked| {
+        let script = format!("<script nonce='n{}'>buy()</script>", asked.number);
+        Reply::html(format!("{}{script}<a href='/about'>About</a>", book_links(8)))
+    };
+    let report = Shop::start(page).examine(&[]);
+    for name in ["/books/*/", "/about", "/"] {
+        let remedy = kind(&report, name)["remedy"].as_str().unwrap();
+        assert!(remedy.contains("by hashes or 'self' instead of nonces"), "{name}: {remedy}");
+    }
+    assert_eq!(report["vars"].get("PATHS_PERSONAL"), None);
+    let report = Shop::start(page).examine(&["--var", "ITEM_ROUTES=/books/{item}/"]);
+    let remedy = report["dangers"][0]["remedy"].as_str().unwrap();
+    assert!(remedy.contains("by hashes or 'self' instead of nonces"), "{remedy}");
+    assert_eq!(report["vars"].get("PATHS_PERSONAL"), None);
+}
+
+#[test]
 fn a_session_whose_cookie_is_not_sent_says_nothing_about_noise() {
     // The doctor sends `theme` only, so each of its requests starts another session. A `Secure` cookie over http is not sent, either.
     let page = |asked: &Asked| {
