@@ -9,7 +9,10 @@ use edgefront::{
 };
 use serde::Serialize;
 
-use super::{cookies, kinds, login, negotiation, parameters};
+use super::{
+    cookies, kinds, negotiation, parameters,
+    personal::{self, has_personal_name},
+};
 
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -89,6 +92,8 @@ pub const DROP_RISK: &str = "a visitor gets this cookie only with the first page
 pub const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
     appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
+const TOP_RISK: &str = "each page and file at the top of the site counts as an item. Name further pages of one visitor in PATHS_PERSONAL. \
+    Visitors without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default.";
 /// The risk of `ITEM_ROUTES` for pages that are stored without it.
 pub const STORED_ITEM_RISK: &str = "each view counts in the ranking, which costs Redis commands. Pages at these paths without stated freshness \
     are stored, too.";
@@ -111,29 +116,6 @@ pub const HOLE_COOKIE_RISK: &str = "none beyond that of HOLES: pages without hol
 /// The risk of `PATHS_PERSONAL`.
 pub const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
-
-/// Segments of paths whose pages belong to one visitor in nearly every shop.
-const PERSONAL_SEGMENTS: [&str; 19] = [
-    "account",
-    "accounts",
-    "admin",
-    "basket",
-    "cart",
-    "checkout",
-    "compare",
-    "favorites",
-    "logout",
-    "my-account",
-    "order",
-    "orders",
-    "password",
-    "password-reset",
-    "reset-password",
-    "forgot-password",
-    "lost-password",
-    "profile",
-    "wishlist",
-];
 
 /// The remedy for a page.
 pub fn advise(page: &Refused) -> Advice {
@@ -194,12 +176,25 @@ fn name_items(page: &Refused) -> Advice {
     if let Some(value) = kinds::item_route(page.kind).filter(|_| page.may_be_item) {
         return Advice::Rules(vec![Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK }]);
     }
+    if let Some(rules) = items_at_top(page) {
+        return Advice::Rules(rules);
+    }
     share_path(
         page,
         SHARED_RISK,
         "The shop states no freshness, and no rule fits the address. If the page is the same for all visitors, let the \
          shop send Cache-Control: public, s-maxage=60.",
     )
+}
+
+/// The rules for many pages at the top of the site, if they set no cookies. Pages with a known name stay personal.
+fn items_at_top(page: &Refused) -> Option<Vec<Rule>> {
+    let end = page.kind.strip_prefix("/*").filter(|end| ["", "/"].contains(end))?;
+    let is_safe = page.may_be_item && page.set_cookies.is_empty() && page.renders == Renders::Equal;
+    let items = Rule { variable: "ITEM_ROUTES", value: format!("/{{item}}{end}"), risk: TOP_RISK };
+    let paths = personal::paths_at_top(&page.config.urls.personal_paths, end);
+    let personal = Rule { variable: "PATHS_PERSONAL", value: paths, risk: PATH_RISK };
+    is_safe.then(|| std::iter::once(items).chain(Some(personal).filter(|rule| !rule.value.is_empty())).collect())
 }
 
 /// A rule that shares the pages of a kind, or `otherwise`. A kind with parameters gets none, except those of lists: visitors
@@ -257,12 +252,6 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     };
     let text = format!("{reason}. Add {path} to PATHS_PERSONAL.");
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
-}
-
-/// Returns whether a path names pages of one visitor in nearly every shop, or a login. Paths such as `/Cart` of ASP.NET count, too.
-pub fn has_personal_name(path: &str) -> bool {
-    let is_personal = |segment: &str| PERSONAL_SEGMENTS.iter().any(|own| own.eq_ignore_ascii_case(segment));
-    login::is_login(path) || path.split('/').any(is_personal)
 }
 
 /// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page, also of
@@ -341,8 +330,12 @@ mod tests {
         for kind in ["/", "/a/*/*", "/books/*/reviews/", "/blog/page/*/"] {
             assert_eq!(rules(Reason::NoItem, kind, &[]), Ok(vec![format!("PATHS_SHARED {kind}")]));
         }
-        for kind in ["/*", "/books/*?color"] {
-            assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
+        assert!(rules(Reason::NoItem, "/books/*?color", &[]).is_err());
+        for kind in ["/*", "/*/"] {
+            let top = rules(Reason::NoItem, kind, &[]).unwrap();
+            assert_eq!(top[0], format!("ITEM_ROUTES {}", kind.replace('*', "{item}")));
+            assert!(top[1].starts_with("PATHS_PERSONAL /") && top[1].contains(&kind.replace('*', "cart")), "{top:?}");
+            assert!(rules(Reason::NoItem, kind, &["sid"]).is_err(), "{kind}");
         }
         let route = "ITEM_ROUTES /book?id={item}".to_owned();
         assert_eq!(rules(Reason::NoItem, "/book?id", &[]), Ok(vec![route.clone()]));

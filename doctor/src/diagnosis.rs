@@ -15,7 +15,7 @@ use url::Url;
 use xtask::failure::Failure;
 
 use super::{
-    advice::Rule,
+    advice::{self, Rule},
     arguments::DoctorArguments,
     crawl::{Crawl, Sample},
     danger::{self, Danger},
@@ -335,7 +335,8 @@ impl Diagnosis {
         (dangers, mut kinds): (Vec<Danger>, Vec<KindReport>),
     ) -> Report {
         for kind in &mut kinds {
-            let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL";
+            let path = advice::path_pattern(&kind.kind);
+            let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL" && Some(&rule.value) == path.as_ref();
             let of_kind = dangers.iter().filter(|danger| danger.kind == kind.kind).flat_map(|danger| &danger.rules);
             if of_kind.chain(&kind.rules).any(is_personal) {
                 kind.hit_ratio_with_rules = 0.0;

@@ -10,14 +10,14 @@ use std::collections::{HashMap, HashSet};
 use edgefront::{config::rules::UrlRules, page_cache::PageKey};
 use url::Url;
 
-use super::{advice, parameters};
+use super::{parameters, personal::has_personal_name};
 
 /// Minimum number of siblings that makes a segment one of many.
 const MANY: usize = 6;
 /// Minimum number of pages with a segment below them that makes the segment the name of a page that each of them has.
 const MANY_PARENTS: usize = 3;
-/// As [`MANY`], at the top of the site or of a language, which has many pages of its own, such as /about and /chairs. No rule can
-/// name all of them without naming every page of the shop, so up to this number they have rules of their own.
+/// As [`MANY`], at the top of the site or of a language, which has many pages of its own, such as /about and /chairs. A rule that
+/// names all of them names pages of any kind, so up to this number they have rules of their own.
 const MANY_AT_TOP: usize = 24;
 
 /// The parts of an address that say of which kind its page is.
@@ -92,7 +92,7 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
                 && segment.contains(|letter: char| letter.is_ascii_alphabetic());
             let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit()) && !(is_top && is_numbered);
             let has_most_parents = || parents.get(pattern).is_some_and(|parents| parents.have_mostly(segment));
-            let is_name = || has_most_parents() || advice::has_personal_name(segment);
+            let is_name = || has_most_parents() || has_personal_name(segment);
             let is_variable = !is_literal && (has_digit || is_one_of_many() && !is_name());
             pattern.push('/');
             pattern.push_str(if is_variable { "*" } else { segment });

@@ -6,7 +6,7 @@ use super::advice::path_pattern;
 pub const RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one network, 20 by default.";
 
 /// Segments of the paths.
-const SEGMENTS: [&str; 9] =
+pub const SEGMENTS: [&str; 9] =
     ["login", "signin", "sign-in", "sign_in", "register", "signup", "sign-up", "sign_up", "log-in"];
 
 /// The ends of the paths with Rails' form to sign in. The form is sent to the path before `/new`.

@@ -12,7 +12,7 @@
 //! - [`difference`], [`changes`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`chance`]: pages with several versions by chance. [`random`]: content
 //!   that changes at each request. [`advice`]: the rule for a page
-//!   that is not stored; [`parameters`]: its query. [`trial`]: tries rules. [`carts`]: the paths of carts.
+//!   that is not stored; [`parameters`]: its query. [`personal`]: names of personal pages. [`trial`]: tries rules. [`carts`]: the paths of carts.
 //! - [`cookies`]: the rules for cookies that pages set for new visitors. [`login`]: the pages at which visitors sign in.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages. [`fragments`]: those that the shop marks itself (ESI).
@@ -44,6 +44,7 @@ mod links;
 mod login;
 mod negotiation;
 mod parameters;
+mod personal;
 mod pieces;
 mod proposals;
 mod random;

@@ -2,7 +2,7 @@
 
 use edgefront::config::rules::{QueryRules, UrlRules};
 
-use super::advice;
+use super::personal::has_personal_name;
 
 /// Parameters of lists of products.
 const OF_LISTS: [&str; 15] = [
@@ -97,7 +97,7 @@ fn item_parameter<'a>(kind: &'a str, rules: &UrlRules) -> Option<&'a str> {
 /// Returns whether a value such as `checkout/cart` names pages of one visitor.
 fn is_of_visitor(value: &str) -> bool {
     let words = value.split(|character: char| !character.is_ascii_alphabetic());
-    value.split('/').chain(words).any(|word| advice::has_personal_name(&format!("/{}", word.to_ascii_lowercase())))
+    value.split('/').chain(words).any(|word| has_personal_name(&format!("/{}", word.to_ascii_lowercase())))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use url::Url;
 use xtask::failure::Failure;
 
 use super::{
-    advice::{self, PATH_RISK, Rule},
+    advice::{PATH_RISK, Rule},
+    personal::has_personal_name,
     shop::{self, NoPage, Shop},
 };
 
@@ -56,7 +57,7 @@ impl Robots {
         let mut paths = Vec::new();
         for path in forbidden.filter(|path| !path.contains('?')).flat_map(patterns) {
             let is_known = known.contains(&path.replace('*', "x")) || paths.contains(&path);
-            if advice::has_personal_name(&path) && !is_known && PathPatterns::parse(&path).is_ok() {
+            if has_personal_name(&path) && !is_known && PathPatterns::parse(&path).is_ok() {
                 paths.push(path);
             }
         }

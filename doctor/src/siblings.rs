@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use edgefront::config::rules::PathPatterns;
 
-use super::{advice, danger::Danger, examine::Examined, kinds::is_top};
+use super::{danger::Danger, examine::Examined, kinds::is_top, personal::has_personal_name};
 
 /// Fewer pages do not show that a template is the rule.
 const MIN_PAGES: usize = 3;
@@ -136,7 +136,7 @@ impl Site<'_> {
 
 /// Returns whether nothing suggests that the page belongs to one visitor.
 fn is_for_everybody(page: &Examined) -> bool {
-    !advice::has_personal_name(&page.path)
+    !has_personal_name(&page.path)
         && page.template.as_ref().is_some_and(|template| !template.has_personal_form)
         && page.renders_differ.iter().flatten().all(|found| found.kind.is_token())
 }

@@ -6,7 +6,8 @@ use html5gum::StartTag;
 use http::StatusCode;
 
 use super::{
-    advice, carts, difference, elements,
+    carts, difference, elements,
+    personal::has_personal_name,
     tokens::{attribute, start_tags},
 };
 
@@ -117,7 +118,7 @@ fn is_personal(tag: &StartTag<()>) -> bool {
     if **tag.name == *b"form" {
         let action = attribute(tag, "action").unwrap_or_default();
         let path = action.split(['?', '#']).next().unwrap_or_default();
-        return advice::has_personal_name(path) && !carts::is_cart(path);
+        return has_personal_name(path) && !carts::is_cart(path);
     }
     let values = ["type", "name", "autocomplete"].into_iter().filter_map(|name| attribute(tag, name));
     **tag.name == *b"input"

@@ -18,6 +18,7 @@ use crate::{
     advice::{self, Rule},
     links,
     parameters::names_kind,
+    personal::has_personal_name,
     shop::{Page, Shop, is_trouble},
     tokens::{attribute, start_tags},
     visitor,
@@ -164,7 +165,7 @@ impl Switchers {
             let (path, query) = rule.path_and_query();
             config.page.urls.choices.contains(path, query)
                 || config.origin.cart_routes.contains(path)
-                || advice::has_personal_name(path)
+                || has_personal_name(path)
         };
         self.forms.iter().filter(move |(rule, preference)| !is_known(rule) && !is_varied(preference))
     }
