@@ -78,11 +78,11 @@ fn names_id(text: &str) -> bool {
         let singular = ["ids", "id", "s"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(&word);
         NAMES_OF_IDS.iter().any(|name| *name == word || *name == singular)
     };
-    text.split(|character: char| !character.is_ascii_alphanumeric()).flat_map(words).any(is_name)
+    text.split(|character: char| !character.is_ascii_alphanumeric()).flat_map(words_of_name).any(is_name)
 }
 
 /// The words of a name such as `cartId`.
-fn words(name: &str) -> impl Iterator<Item = &str> {
+pub fn words_of_name(name: &str) -> impl Iterator<Item = &str> {
     let mut rest = name;
     std::iter::from_fn(move || {
         let is_start = |(index, letter): &(usize, char)| {

@@ -30,7 +30,8 @@ const MAX_RULES: usize = 6;
 
 const HOLE_RISK: &str = "each view by such a visitor costs the shop one request, as without edgefront, but the page \
     begins at once. A part that differs for other accounts only, such as prices for groups, a link for staff or the \
-    language of the account, shows what a visitor without cookies sees.";
+    language of the account, shows what a visitor without cookies sees. So does a part that depends on a country, a store or a tax \
+    that the session keeps, if CHOICES lacks the address at which visitors choose it.";
 
 /// The warning if the sample probably lacks the page with the account's basket.
 const NO_BASKET: &str = "these pages have baskets of their own, and no examined page shows the account's, so no holes are proposed: start \

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::languages::{is_language, language_of, primary};
-use crate::shop::Page;
+use crate::{changes::words_of_name, shop::Page};
 
 /// Currencies of shops (ISO 4217).
 const CURRENCIES: [&str; 42] = [
@@ -18,11 +18,17 @@ const NAMES: [&str; 3] = ["language", "locale", "currenc"];
 const WORDS: [&str; 8] =
     ["lang", "langs", "setlang", "changelang", "switchlang", "selectlang", "culture", "setculture"];
 
+/// Whole words of addresses that set a place or a tax, together with one of [`VERBS`].
+const PLACES: [&str; 8] = ["country", "region", "store", "branch", "vat", "tax", "zip", "postcode"];
+const VERBS: [&str; 4] = ["set", "select", "change", "switch"];
+
 /// A preference that a shop keeps for a visitor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Preference {
     Language,
     Currency,
+    /// A country, a store, or prices with or without taxes.
+    Place,
 }
 
 impl Preference {
@@ -36,7 +42,13 @@ impl Preference {
 
     /// The preference in a text that [`names_preference`].
     pub fn named_in(address: &str) -> Self {
-        if address.to_ascii_lowercase().contains("currenc") { Self::Currency } else { Self::Language }
+        if address.to_ascii_lowercase().contains("currenc") {
+            Self::Currency
+        } else if names_place(address) {
+            Self::Place
+        } else {
+            Self::Language
+        }
     }
 
     /// Returns whether a cookie with these values keeps the preference.
@@ -49,28 +61,51 @@ impl Preference {
         match self {
             Self::Language => "language",
             Self::Currency => "currency",
+            Self::Place => "country, store or tax",
         }
     }
 
-    /// Returns whether a page announces this language. Every page fits a currency, because few announce theirs.
+    /// Returns whether a page announces this language. Every page fits another preference, because few announce theirs.
     pub fn fits(self, page: &Page, value: &str) -> bool {
-        self == Self::Currency || language_of(page).is_some_and(|own| primary(&own) == primary(value))
+        self != Self::Language || language_of(page).is_some_and(|own| primary(&own) == primary(value))
     }
 }
 
-/// Returns whether an address or a name has a word for a language or a currency.
+/// Returns whether an address or a name has a word for a language or a currency, or sets a place.
 pub fn names_preference(address: &str) -> bool {
+    if names_place(address) {
+        return true;
+    }
     let address = address.to_ascii_lowercase();
     let mut words = address.split(|character: char| !character.is_ascii_alphanumeric());
     NAMES.iter().any(|name| address.contains(name)) || words.any(|word| WORDS.contains(&word))
 }
 
-/// Returns whether a link sets a language or a currency, such as `/currency/USD` or `?lang=de`.
+/// Returns whether a part of an address sets a place or a tax, such as `/set-country/AT` or `?changeStore=7`.
+fn names_place(address: &str) -> bool {
+    let is_place = |word: &str| PLACES.iter().any(|own| own.eq_ignore_ascii_case(word));
+    let is_verb = |word: &str| VERBS.iter().any(|own| own.eq_ignore_ascii_case(word));
+    let is_both = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        VERBS.iter().any(|verb| word.strip_prefix(verb).is_some_and(is_place))
+    };
+    address.split(['/', '?', '&', '=']).any(|part| {
+        let words = part.split(|character: char| !character.is_ascii_alphanumeric());
+        let words: Vec<_> = words.flat_map(words_of_name).collect();
+        let is_pair = |pair: &[&str]| {
+            matches!(pair, [one, other] if is_verb(one) && is_place(other) || is_place(one) && is_verb(other))
+        };
+        words.iter().any(|word| is_both(word)) || words.windows(2).any(is_pair)
+    })
+}
+
+/// Returns whether a link sets a language or a currency, such as `/currency/USD` or `?lang=de`, or a place.
 pub fn is_switch(url: &Url) -> bool {
     let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let has_value =
         Preference::of(last).is_some() || url.query_pairs().any(|(_, value)| Preference::of(&value).is_some());
-    has_value && names_preference(&url[url::Position::BeforePath..])
+    let address = &url[url::Position::BeforePath..];
+    names_place(address) || has_value && names_preference(address)
 }
 
 #[cfg(test)]
@@ -80,6 +115,14 @@ mod tests {
     #[test]
     fn switchers_are_known_by_name_and_value() {
         let is_switch = |address: &str| is_switch(&Url::parse("https://shop.example").unwrap().join(address).unwrap());
+        for address in
+            ["/set-country/AT", "/changeStore?id=7", "/?switch_vat=1", "/selectbranch/7", "/a/country-select"]
+        {
+            assert!(is_switch(address), "{address}");
+        }
+        for address in ["/country/AT", "/store/set-of-mugs", "/store/change", "/taxis/select", "/mug-set?store=1"] {
+            assert!(!is_switch(address), "{address}");
+        }
         for address in ["/currency/USD", "/setCurrency?code=eur", "/de/lang/en_GB/", "/?locale=de&to=/"] {
             assert!(is_switch(address), "{address}");
         }

@@ -40,6 +40,14 @@ fn a_link_whose_choice_the_session_keeps_becomes_a_rule() {
 }
 
 #[test]
+fn a_link_to_a_country_that_the_session_keeps_becomes_a_rule() {
+    let links = "<a href=/set-country/AT>Austria</a><a href=/set-country/GB>Britain</a>";
+    let report = report(links, |language| format!("/set-country/{}", if language == "de" { "AT" } else { "GB" }));
+    assert_eq!(report["vars"]["CHOICES"], "+ /set-country/*", "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid", "{report:#}");
+}
+
+#[test]
 fn a_parameter_that_chooses_becomes_a_rule() {
     let report = report("<a href='?lang=de'>DE</a><a href='?lang=en'>EN</a>", |language| format!("?lang={language}"));
     assert_eq!(report["vars"]["CHOICES"], "+ ?lang", "{report:#}");
