@@ -91,9 +91,10 @@ pub const DROP_RISK: &str = "a visitor gets this cookie only with the first page
 /// The risk of `COOKIES_PERSONAL` for a cookie of pages that then are shared.
 pub const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
-    appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
+    appears later, unless the shop purges the page. They see the same page in every country: if prices depend on CF-IPCountry, set \
+    HEADERS_VARIED. Each value counts as an item of the ranking.";
 const TOP_RISK: &str = "each page and file at the top of the site counts as an item. Name further pages of one visitor in PATHS_PERSONAL. \
-    Visitors without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default.";
+    Visitors without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, and the same page in every country.";
 /// The risk of `ITEM_ROUTES` for pages that are stored without it.
 pub const STORED_ITEM_RISK: &str = "each view counts in the ranking, which costs Redis commands. Pages at these paths without stated freshness \
     are stored, too.";
