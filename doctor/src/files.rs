@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use edgefront::{
-    config::rules::{CookieKind, CookieRules},
+    config::rules::{CookieKind, CookieRules, PathPatterns},
     page_cache::{PageKey, Reason},
 };
 use url::Url;
@@ -48,7 +48,7 @@ pub async fn note(
         let Some(shared) = render::for_everybody(&app, &key).await else { continue };
         let Err(why) = shared.stored else { continue };
         let file = file.path();
-        let rule = format!("{name}@{}", siblings(file));
+        let rule = format!("{name}@{}", siblings(file, examined));
         if let Some(settings) = dropped(shop, settings, &key, &rule).await? {
             let note = format!(
                 "{file} sets {name}, too: COOKIES_DROPPED {rule} keeps the cookie out of such files. Otherwise only a visitor's \
@@ -86,12 +86,16 @@ async fn dropped(
     Ok(shared.filter(|shared| shared.stored.is_ok()).map(|_| settings))
 }
 
-/// The files in the same folder, except at the top: pages are there.
-fn siblings(file: &str) -> String {
-    match file.rsplit_once('/') {
-        Some((folder, _)) if !folder.is_empty() => format!("{folder}/*"),
-        _ => file.to_owned(),
-    }
+/// The files in the same folder. Only the file itself at the top, or if pages are in its folder: the rule could store pages that no
+/// trial has compared.
+fn siblings(file: &str, examined: &[Examined]) -> String {
+    let folder = file.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| !folder.is_empty());
+    let pattern = folder.map(|folder| format!("{folder}/*"));
+    let has_page = |pattern: &String| {
+        let paths = PathPatterns::parse(pattern).unwrap_or_default();
+        examined.iter().any(|page| paths.contains(&page.path))
+    };
+    pattern.filter(|pattern| !has_page(pattern)).unwrap_or_else(|| file.to_owned())
 }
 
 /// The personal cookies of a page that the rules drop.

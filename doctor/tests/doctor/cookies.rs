@@ -74,6 +74,23 @@ fn a_signed_token_is_no_csrf_cookie_although_the_home_page_has_no_form() {
 }
 
 #[test]
+fn a_script_beside_pages_gets_a_rule_for_itself_only() {
+    let page = |asked: &Asked| {
+        let page = if asked.path == "/books/app.js" {
+            let script = Reply::html("let cart;").with("content-type", "text/javascript");
+            script.with("cache-control", "public, max-age=31536000")
+        } else {
+            Reply::html(format!("<script src='/books/app.js'></script>{}", book_links(8)))
+        };
+        let has_session = asked.cookies.contains("sid=");
+        if has_session { page } else { page.with("set-cookie", &format!("sid=of-{}; Path=/", asked.number)) }
+    };
+    let report = Shop::start(page).examine(&[]);
+    let rules = report["vars"]["COOKIES_DROPPED"].as_str().unwrap();
+    assert!(rules.ends_with(", sid@/books/app.js"), "{rules}");
+}
+
+#[test]
 fn a_session_without_holes_is_noted_with_a_login_too() {
     let page = |asked: &Asked| {
         let name = if asked.cookies.contains("sid=ann") { "Ann" } else { "null" };
