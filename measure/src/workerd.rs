@@ -9,8 +9,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::{process::Command, task::JoinSet, time};
-use xtask::{failure::Failure, process_group::ProcessGroup, variables::Variables};
+use tokio::{process::Command, time};
+use xtask::{
+    failure::Failure,
+    process_group::{DrainedGroup, ProcessGroup},
+    variables::Variables,
+};
 
 use crate::process::Process;
 
@@ -41,7 +45,7 @@ impl WorkerModule {
 pub struct RunningWorker {
     pub address: SocketAddr,
     pub process: Process,
-    _output: JoinSet<()>,
+    _group: DrainedGroup,
 }
 
 impl RunningWorker {
@@ -58,29 +62,18 @@ impl RunningWorker {
         workerd.args(["serve", "config.capnp", "--control-fd=1"]).current_dir(directory);
         let mut group = ProcessGroup::start(workerd)?;
         let mut log = File::create(directory.join("log.txt")).map_err(file_error)?;
-        let listening = async {
-            let mut output = String::new();
-            while let Some(line) = group.next_line().await {
-                let _ = writeln!(log, "{line}");
-                if let Some(port) = listen_port(&line) {
-                    return Ok(port);
-                }
-                output.push_str(&line);
-                output.push('\n');
-            }
-            Err(not_started(directory, output.trim()))
+        let mut write_log = move |line: &str| {
+            let _ = writeln!(log, "{line}");
         };
-        let silent = || not_started(directory, "no answer");
-        let port = time::timeout(START_TIMEOUT, listening).await.map_err(|_| silent())??;
-        let process = Process { id: group.leader_id().ok_or_else(silent)? };
-        // This task owns the group and reads its output, because a full pipe would block workerd.
-        let mut output = JoinSet::new();
-        output.spawn(async move {
-            while let Some(line) = group.next_line().await {
-                let _ = writeln!(log, "{line}");
-            }
+        let listening = group.wait_for(|line| {
+            write_log(line);
+            listen_port(line)
         });
-        Ok(Self { address: (Ipv4Addr::LOCALHOST, port).into(), process, _output: output })
+        let silent = || not_started(directory, "no answer");
+        let listening = time::timeout(START_TIMEOUT, listening).await.map_err(|_| silent())?;
+        let port = listening.map_err(|output| not_started(directory, output.trim()))?;
+        let process = Process { id: group.leader_id().ok_or_else(silent)? };
+        Ok(Self { address: (Ipv4Addr::LOCALHOST, port).into(), process, _group: group.drain(write_log) })
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::{
     io::{AsyncBufReadExt, BufReader},
     net::unix::pipe::Receiver,
     process::{Child, ChildStdin, Command},
+    task::JoinSet,
 };
 
 use crate::failure::Failure;
@@ -89,6 +90,33 @@ impl ProcessGroup {
         Some(String::from_utf8_lossy(line).into_owned())
     }
 
+    /// Reads lines until `find` returns a value for one.
+    ///
+    /// # Errors
+    /// With the output so far, when all processes of the group have closed the pipe.
+    pub async fn wait_for<T>(&mut self, mut find: impl FnMut(&str) -> Option<T>) -> Result<T, String> {
+        let mut output = String::new();
+        while let Some(line) = self.next_line().await {
+            if let Some(found) = find(&line) {
+                return Ok(found);
+            }
+            output.push_str(&line);
+            output.push('\n');
+        }
+        Err(output)
+    }
+
+    /// Passes each further line to `on_line` in a task, because a full pipe would block the program.
+    pub fn drain(mut self, mut on_line: impl FnMut(&str) + Send + 'static) -> DrainedGroup {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            while let Some(line) = self.next_line().await {
+                on_line(&line);
+            }
+        });
+        DrainedGroup { _task: task }
+    }
+
     /// Waits for the leader.
     ///
     /// # Errors
@@ -125,6 +153,12 @@ impl Drop for ProcessGroup {
             let _ = kill_process_group(id, Signal::KILL);
         }
     }
+}
+
+/// A running process group whose output a task reads. Dropping it ends the group.
+pub struct DrainedGroup {
+    /// The task owns the group.
+    _task: JoinSet<()>,
 }
 
 /// The exit status and the output of a program that failed.
@@ -215,6 +249,26 @@ mod tests {
         }
         group.input().unwrap().write_all(b"\n").await.unwrap();
         assert_eq!(group.next_line().await.as_deref(), Some("first second"));
+    }
+
+    #[tokio::test]
+    async fn waiting_ends_with_the_value_or_with_the_output() {
+        let mut group = ProcessGroup::start(shell("echo one; echo port=2; echo three")).unwrap();
+        let port = |line: &str| line.strip_prefix("port=").map(str::to_owned);
+        assert_eq!(group.wait_for(port).await.as_deref(), Ok("2"));
+        assert_eq!(group.wait_for(port).await, Err("three\n".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_drained_group_writes_more_than_a_pipe_holds() {
+        let (sender, mut last) = tokio::sync::mpsc::unbounded_channel();
+        let group = ProcessGroup::start(shell("yes | head -n 100000; echo end")).unwrap();
+        let _drained = group.drain(move |line| {
+            if line == "end" {
+                let _ = sender.send(());
+            }
+        });
+        assert_eq!(last.recv().await, Some(()));
     }
 
     #[tokio::test]

@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::{net::TcpStream, process::Command, task::JoinSet, time};
+use tokio::{net::TcpStream, process::Command, time};
 
 use crate::{
     failure::Failure,
-    process_group::ProcessGroup,
+    process_group::{DrainedGroup, ProcessGroup},
     steps::{Done, run_step},
 };
 
@@ -36,19 +36,13 @@ pub struct Storefront {
 
 /// A storefront that serves. Dropping it ends its processes.
 pub struct RunningStorefront {
-    _output: JoinSet<()>,
+    _group: DrainedGroup,
 }
 
 /// The names of all storefronts, sorted.
 #[must_use]
 pub fn names() -> Vec<String> {
-    let entries = fs::read_dir(SCRIPTS).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries
-        .filter(|entry| entry.path().join("start").is_file())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
+    folders_with(Path::new(SCRIPTS), "start")
 }
 
 impl Storefront {
@@ -90,20 +84,16 @@ impl Storefront {
                 time::sleep(POLL_INTERVAL).await;
             }
         };
-        let mut output = String::new();
         let failed = |output: &str| {
             let cause = format!("{} does not start: {}", self.name, output.trim());
             Failure::new(cause, format!("read the logs in {}", self.directory.display()))
         };
         tokio::select! {
             () = listening => {}
-            () = collect_output(&mut group, &mut output) => return Err(failed(&output)),
+            Err(output) = group.wait_for(|_| None::<()>) => return Err(failed(&output)),
             () = time::sleep(START_TIMEOUT) => return Err(failed("it does not listen")),
         }
-        // This task owns the group and reads its output, because a full pipe would block the storefront.
-        let mut output = JoinSet::new();
-        output.spawn(async move { while group.next_line().await.is_some() {} });
-        Ok(RunningStorefront { _output: output })
+        Ok(RunningStorefront { _group: group.drain(|_| ()) })
     }
 }
 
@@ -123,12 +113,16 @@ fn claim(directory: &Path) -> io::Result<()> {
     fs::write(file, location)
 }
 
-/// Returns when all processes of the group have ended.
-async fn collect_output(group: &mut ProcessGroup, output: &mut String) {
-    while let Some(line) = group.next_line().await {
-        output.push_str(&line);
-        output.push('\n');
-    }
+/// The names of the folders in `directory` that contain the script, sorted.
+#[must_use]
+pub fn folders_with(directory: &Path, script: &str) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().join(script).is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
 }
 
 /// A free port of 127.0.0.1. Another program can take it before its use.

@@ -8,8 +8,14 @@ use edgefront_gateway::{
     server::{Server, ServerOptions},
 };
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, process::Command, task::JoinSet};
-use xtask::{failure::Failure, npm, process_group::ProcessGroup, storefront::free_port, worker};
+use tokio::{io::AsyncWriteExt, process::Command};
+use xtask::{
+    failure::Failure,
+    npm,
+    process_group::{DrainedGroup, ProcessGroup},
+    storefront::free_port,
+    worker,
+};
 
 /// Starts Workers by lines of JSON, and ends with its standard input.
 const MINIFLARE: &str = "tests/storefront/support/miniflare.mjs";
@@ -24,7 +30,7 @@ const CART_ROUTES: &str = "/checkout, /checkout/, /contract/order";
 pub struct Edgefront {
     url: String,
     origin_port: u16,
-    _node: JoinSet<()>,
+    _node: DrainedGroup,
     _gateway: Gateway,
     _server: Server,
 }
@@ -56,23 +62,9 @@ impl Edgefront {
         let line = json!({"id": 1, "bundle": worker::directory()?, "vars": variables});
         let input = group.input().ok_or_else(|| failed(&"no pipe to Node.js"))?;
         input.write_all(format!("{line}\n").as_bytes()).await.map_err(|cause| failed(&cause))?;
-        let mut log = String::new();
-        let url = loop {
-            let line = group.next_line().await.ok_or_else(|| failed(&log))?;
-            let message: Value = serde_json::from_str(&line).unwrap_or_default();
-            if let Some(url) = message["urls"][0].as_str() {
-                break url.to_owned();
-            }
-            if let Some(error) = message["error"].as_str() {
-                return Err(failed(&error));
-            }
-            log.push_str(&line);
-            log.push('\n');
-        };
-        // This task owns the group and reads its output, because a full pipe would block the Worker.
-        let mut node = JoinSet::new();
-        node.spawn(async move { while group.next_line().await.is_some() {} });
-        Ok(Self { url, origin_port, _node: node, _gateway: gateway, _server: server })
+        let started = group.wait_for(url_or_error).await.map_err(|log| failed(&log))?;
+        let url = started.map_err(|error| failed(&error))?;
+        Ok(Self { url, origin_port, _node: group.drain(|_| ()), _gateway: gateway, _server: server })
     }
 
     /// The variables of the environment for a package's test.
@@ -83,4 +75,11 @@ impl Edgefront {
             ("EDGEFRONT_ORIGIN_PORT", self.origin_port.to_string()),
         ]
     }
+}
+
+/// The Worker's URL, or the error, if the line has one of them.
+fn url_or_error(line: &str) -> Option<Result<String, String>> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    text(&message["urls"][0]).map(Ok).or_else(|| text(&message["error"]).map(Err))
 }

@@ -4,7 +4,6 @@
 
 use std::{
     ffi::OsString,
-    fs,
     path::{Path, PathBuf, absolute},
 };
 
@@ -15,6 +14,7 @@ use xtask::{
     process_group::ProcessGroup,
     redis,
     steps::{done, run_step},
+    storefront::folders_with,
     tools, worker,
 };
 
@@ -30,7 +30,7 @@ const CONTRACT: &str = "target/debug/edgefront-contract";
 /// # Errors
 /// When a name is unknown, or a test fails.
 pub async fn run(names: &[OsString]) -> Result<(), Failure> {
-    let known = packages();
+    let known = folders_with(Path::new(SCRIPTS), "test");
     let names: Vec<_> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         return Err(Failure::new(format!("no integration {unknown:?}"), format!("choose from: {}", known.join(", "))));
@@ -72,15 +72,4 @@ async fn test(name: &str, redis_server: PathBuf) -> Result<bool, Failure> {
         println!("{line}");
     }
     Ok(group.wait().await.is_ok_and(|status| status.success()))
-}
-
-/// The folders with a script, sorted.
-fn packages() -> Vec<String> {
-    let entries = fs::read_dir(SCRIPTS).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries
-        .filter(|entry| entry.path().join("test").is_file())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
 }
