@@ -1,16 +1,16 @@
 //! The commands of `cargo xtask`. Each does its own set-up; the library of this package holds what they share.
 //!
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
-//! - [`programs`]: `bench`, `soak`, `simulate`, `doctor`, `contract`, `carry-over` and `test --storefronts`,
+//! - [`delegated`]: `bench`, `soak`, `simulate`, `doctor`, `contract`, `carry-over` and `test --storefronts`,
 //!   which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
 //! - [`lighthouse`]: the scores of the shop's pages and of the dashboard.
 
 mod build_worker;
+mod delegated;
 mod deny;
 mod dev;
 mod lighthouse;
-mod programs;
 mod run_storefront;
 mod sbom;
 mod size;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::runner;
 
-use self::programs::Program;
+use self::delegated::Program;
 
 /// Local development, tests and measurements of edgefront.
 #[derive(Parser)]
@@ -44,20 +44,20 @@ enum Command {
     /// reachable.
     Deny,
     /// Compare the speed of edgefront with alternatives (`cargo xtask bench --help` lists the options).
-    Bench(programs::ForwardedArguments),
+    Bench(delegated::ForwardedArguments),
     /// Kill Redis and the Worker while visitors shop, and check that nothing is lost (`cargo xtask soak --help` lists
     /// the options).
-    Soak(programs::ForwardedArguments),
+    Soak(delegated::ForwardedArguments),
     /// Simulate the page cache and Redis from ten to a million requests a second (`cargo xtask simulate --help` lists
     /// the options).
-    Simulate(programs::ForwardedArguments),
+    Simulate(delegated::ForwardedArguments),
     /// Examine a shop: which of its pages edgefront would share, and which rules it needs (`cargo xtask doctor --help`
     /// lists the options).
-    Doctor(programs::ForwardedArguments),
+    Doctor(delegated::ForwardedArguments),
     /// Check an origin against the contract of the Edge-* headers (`cargo xtask contract --help` lists the options).
-    Contract(programs::ForwardedArguments),
+    Contract(delegated::ForwardedArguments),
     /// Move the keys that all visitors share while SHARDS changes (`cargo xtask carry-over --help` lists the options).
-    CarryOver(programs::ForwardedArguments),
+    CarryOver(delegated::ForwardedArguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
@@ -74,20 +74,14 @@ fn main() -> ExitCode {
     match CommandLine::parse().command {
         Command::Dev(arguments) => runner::run_until_stopped(dev::run(arguments)),
         Command::Storefront(arguments) => runner::run_until_stopped(run_storefront::run(arguments)),
-        Command::Test(arguments) if arguments.storefronts => {
-            runner::exit_code(programs::exec(Program::Storefronts, &arguments.cargo_test))
-        }
-        Command::Test(arguments) if arguments.integrations => {
-            runner::run(async move { test::integrations::run(&arguments.cargo_test).await })
-        }
-        Command::Test(arguments) => runner::run(test::run(arguments)),
+        Command::Test(arguments) => test::run(arguments),
         Command::Deny => runner::run(deny::run()),
-        Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments.options)),
-        Command::Soak(arguments) => runner::exit_code(programs::exec(Program::Soak, &arguments.options)),
-        Command::Simulate(arguments) => runner::exit_code(programs::exec(Program::Simulate, &arguments.options)),
-        Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments.options)),
-        Command::Contract(arguments) => runner::exit_code(programs::exec(Program::Contract, &arguments.options)),
-        Command::CarryOver(arguments) => runner::exit_code(programs::exec(Program::CarryOver, &arguments.options)),
+        Command::Bench(arguments) => runner::exit_code(delegated::exec(Program::Bench, &arguments.options)),
+        Command::Soak(arguments) => runner::exit_code(delegated::exec(Program::Soak, &arguments.options)),
+        Command::Simulate(arguments) => runner::exit_code(delegated::exec(Program::Simulate, &arguments.options)),
+        Command::Doctor(arguments) => runner::exit_code(delegated::exec(Program::Doctor, &arguments.options)),
+        Command::Contract(arguments) => runner::exit_code(delegated::exec(Program::Contract, &arguments.options)),
+        Command::CarryOver(arguments) => runner::exit_code(delegated::exec(Program::CarryOver, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
         Command::Lighthouse(arguments) => runner::run(lighthouse::run(arguments)),

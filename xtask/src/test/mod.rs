@@ -1,8 +1,9 @@
-//! `cargo xtask test`: sets up what the tests need, runs them, and prints the totals in its last line.
+//! `cargo xtask test`: one suite of tests. Edgefront's own suite sets up what the tests need, runs them, and prints the
+//! totals in its last line.
 
 mod clients;
 mod edgefront;
-pub mod integrations;
+mod integrations;
 mod summary;
 
 use std::{
@@ -10,12 +11,14 @@ use std::{
     ffi::OsString,
     fs, io,
     path::{self, PathBuf},
+    process::ExitCode,
 };
 
 use tokio::{process::Command, try_join};
-use xtask::{chromium, failure::Failure, npm, process_group::ProcessGroup, redis, schemathesis, tools, worker};
+use xtask::{chromium, failure::Failure, npm, process_group::ProcessGroup, redis, runner, schemathesis, tools, worker};
 
 use self::summary::Summary;
+use crate::delegated::{self, Program};
 
 /// The file in which each test that ran on a cluster leaves its name.
 const CLUSTER_TESTS: &str = "target/on-clusters";
@@ -31,30 +34,62 @@ const NO_BROWSER: &str =
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct TestArguments {
     /// Run all tests on Redis Clusters of three servers; without this, only the tests of the sharded layout do.
-    #[arg(long)]
+    #[arg(long, group = "suite")]
     cluster: bool,
     /// Test third-party storefronts behind edgefront instead; the names and options follow, and -- --help lists them.
-    #[arg(long)]
-    pub storefronts: bool,
+    #[arg(long, group = "suite")]
+    storefronts: bool,
     /// Test the published clients of Upstash against the gateway instead; parts of test names follow.
-    #[arg(long, conflicts_with_all = ["cluster", "storefronts"])]
+    #[arg(long, group = "suite")]
     clients: bool,
     /// Test the packages in integrations/ with the real frameworks instead: all of them, or those whose names follow.
-    #[arg(long, conflicts_with_all = ["clients", "cluster", "storefronts"])]
-    pub integrations: bool,
+    #[arg(long, group = "suite")]
+    integrations: bool,
     /// Arguments for cargo test: a part of a test's name, `-p edgefront-gateway`, or `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub cargo_test: Vec<OsString>,
+    cargo_test: Vec<OsString>,
 }
 
-/// Runs the tests.
+/// A suite of tests. The options of the command line select one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Suite {
+    /// Edgefront's own tests.
+    Own { cluster: bool },
+    /// Upstash's clients in front of the gateway.
+    Clients,
+    /// The packages in `integrations/`.
+    Integrations,
+    /// Third-party storefronts behind edgefront.
+    Storefronts,
+}
+
+impl TestArguments {
+    const fn suite(&self) -> Suite {
+        match self {
+            Self { clients: true, .. } => Suite::Clients,
+            Self { integrations: true, .. } => Suite::Integrations,
+            Self { storefronts: true, .. } => Suite::Storefronts,
+            Self { cluster, .. } => Suite::Own { cluster: *cluster },
+        }
+    }
+}
+
+/// Runs a suite. The exit code is that of a failure if the set-up or a test fails.
+pub fn run(arguments: TestArguments) -> ExitCode {
+    let (suite, rest) = (arguments.suite(), arguments.cargo_test);
+    match suite {
+        Suite::Own { cluster } => runner::run(run_own(cluster, rest)),
+        Suite::Clients => runner::run(clients::run(&rest)),
+        Suite::Integrations => runner::run(integrations::run(&rest)),
+        Suite::Storefronts => runner::exit_code(delegated::exec(Program::Storefronts, &rest)),
+    }
+}
+
+/// Runs edgefront's own tests.
 ///
 /// # Errors
 /// When the set-up or a test fails.
-pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
-    if arguments.clients {
-        return clients::run(&arguments.cargo_test).await;
-    }
+async fn run_own(cluster: bool, cargo_test: Vec<OsString>) -> Result<(), Failure> {
     let (server, tools, (), schemathesis) =
         try_join!(redis::server_binary(), tools::install(), npm::install(), schemathesis::packages())?;
     worker::build(&tools).await?;
@@ -68,12 +103,12 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     ];
     environment.extend(chromium.clone().map(|path| ("EDGEFRONT_CHROMIUM", path.into())));
     environment.extend(schemathesis.clone().map(|path| ("EDGEFRONT_SCHEMATHESIS", path.into())));
-    if arguments.cluster {
+    if cluster {
         let names = create_empty(CLUSTER_TESTS).map_err(|cause| Failure::file(CLUSTER_TESTS, &cause))?;
         environment.push(("EDGEFRONT_TEST_CLUSTER", names.into()));
     }
 
-    let selections = selections(&arguments.cargo_test);
+    let selections = selections(&cargo_test);
     let skipped_modules = [
         (chromium.is_none(), "browser::"),
         (schemathesis.is_none(), "schemathesis::"),
@@ -81,10 +116,10 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
         (schemathesis.is_none(), "packages::python::"),
     ];
     let skipped_modules = skipped_modules.into_iter().filter_map(|(skip, module)| skip.then_some(module));
-    let cargo_test = skip_modules(&skipped_modules.collect::<Vec<_>>(), arguments.cargo_test);
+    let cargo_test = skip_modules(&skipped_modules.collect::<Vec<_>>(), cargo_test);
     let (summary, has_succeeded) = run_suites(selections, &cargo_test, &environment).await?;
 
-    let names = arguments.cluster.then(|| fs::read_to_string(CLUSTER_TESTS).unwrap_or_default());
+    let names = cluster.then(|| fs::read_to_string(CLUSTER_TESTS).unwrap_or_default());
     let clusters = names.as_deref().map(cluster_summary).unwrap_or_default();
     let no_browser = if chromium.is_some() { "" } else { NO_BROWSER };
     let no_python = if schemathesis.is_some() { "" } else { NO_PYTHON };
@@ -175,7 +210,33 @@ fn skip_modules(modules: &[&str], mut cargo_test: Vec<OsString>) -> Vec<OsString
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        test: TestArguments,
+    }
+
+    fn suite(options: &[&str]) -> Option<Suite> {
+        let line = CommandLine::try_parse_from([&["test"], options].concat()).ok()?;
+        Some(line.test.suite())
+    }
+
+    #[test]
+    fn options_select_one_suite() {
+        assert_eq!(suite(&["cart"]), Some(Suite::Own { cluster: false }));
+        assert_eq!(suite(&["--cluster", "cart"]), Some(Suite::Own { cluster: true }));
+        assert_eq!(suite(&["--clients"]), Some(Suite::Clients));
+        assert_eq!(suite(&["--integrations", "python"]), Some(Suite::Integrations));
+        assert_eq!(suite(&["--storefronts", "evershop", "--help"]), Some(Suite::Storefronts));
+        for other in ["--clients", "--integrations", "--storefronts"] {
+            assert_eq!(suite(&[other, "--cluster"]), None, "{other}");
+        }
+        assert_eq!(suite(&["--storefronts", "--clients"]), None);
+    }
 
     #[test]
     fn tests_without_their_program_are_skipped() {

@@ -1,4 +1,4 @@
-//! Commands that crates of their own implement, so that the other commands do not compile them: `bench`, `soak` and
+//! Delegated commands: crates of their own implement them, so that the other commands do not compile them: `bench`, `soak` and
 //! `test --storefronts` (`edgefront-measure`), `simulate` (`edgefront-simulate`), `doctor` (`edgefront-doctor`),
 //! `contract` (`edgefront-contract`) and `carry-over` (`edgefront-carry-over`).
 
