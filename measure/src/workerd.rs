@@ -14,6 +14,7 @@ use xtask::{
     failure::Failure,
     process_group::{DrainedGroup, ProcessGroup},
     variables::Variables,
+    wrangler_toml::WranglerToml,
 };
 
 use crate::process::Process;
@@ -119,8 +120,8 @@ pub fn write_configuration(directory: &Path, modules: &[WorkerModule], variables
 }
 
 fn configuration(modules: &str, bindings: &str) -> Result<String, Failure> {
-    let text = fs::read_to_string("wrangler.toml").map_err(|cause| Failure::file("wrangler.toml", &cause))?;
-    let date = text.lines().find_map(|line| line.strip_prefix("compatibility_date = ")).unwrap_or_default();
+    let file = WranglerToml::read()?;
+    let date = file.compatibility_date()?;
     Ok(format!(
         r#"using Workerd = import "/workerd/workerd.capnp";
 
@@ -128,7 +129,7 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = (
       modules = [{modules}],
-      compatibilityDate = {date},
+      compatibilityDate = {date:?},
       bindings = [{bindings}],
       globalOutbound = "machine",
     )),

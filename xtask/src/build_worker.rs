@@ -3,7 +3,7 @@
 use tokio::try_join;
 use xtask::{failure::Failure, npm, tools, worker};
 
-use crate::dev::settings;
+use crate::settings;
 
 #[derive(clap::Args)]
 pub struct BuildArguments {

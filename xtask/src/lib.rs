@@ -8,7 +8,7 @@
 //!   process at a time), [`failure`].
 //! - [`sample_visitors`]: visitors of the demo shop.
 //! - [`storefront`]: third-party storefronts for tests.
-//! - [`variables`]: the Worker's variables on the command line.
+//! - [`wrangler_toml`]: the Worker's configuration; [`variables`]: its variables on the command line.
 
 mod assets;
 pub mod bundle;
@@ -30,3 +30,4 @@ pub mod tools;
 pub mod variables;
 pub mod wheel;
 pub mod worker;
+pub mod wrangler_toml;

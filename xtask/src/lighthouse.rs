@@ -12,7 +12,7 @@ use xtask::{
     steps::{Step, done, run_step},
 };
 
-use crate::dev::settings;
+use crate::settings;
 
 /// Not in package.json: it would add 114 packages to each installation.
 const PACKAGE: &str = "lighthouse@13.5.0";

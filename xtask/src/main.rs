@@ -4,17 +4,25 @@
 //! - [`delegated`]: `bench`, `soak`, `simulate`, `doctor`, `contract`, `carry-over` and `test --storefronts`,
 //!   which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
+//! - [`tiers`]: the configurations of two tiers.
 //! - [`lighthouse`]: the scores of the shop's pages and of the dashboard.
+//!
+//! Several commands use [`settings`] (the Worker's variables), [`dev_vars`] (its secrets on this machine) and
+//! [`edgefront_crate`] (the items of the crate `edgefront`).
 
 mod build_worker;
 mod delegated;
 mod deny;
 mod dev;
+mod dev_vars;
+mod edgefront_crate;
 mod lighthouse;
 mod run_storefront;
 mod sbom;
+mod settings;
 mod size;
 mod test;
+mod tiers;
 
 use std::process::ExitCode;
 
@@ -85,7 +93,7 @@ fn main() -> ExitCode {
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
         Command::Lighthouse(arguments) => runner::run(lighthouse::run(arguments)),
-        Command::Tiers => runner::run(async { dev::tiers::run() }),
+        Command::Tiers => runner::run(async { tiers::run() }),
         Command::Sbom => runner::run(sbom::run()),
     }
 }

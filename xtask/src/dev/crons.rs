@@ -48,6 +48,8 @@ fn due(minute: u64) -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use xtask::wrangler_toml::WranglerToml;
+
     use super::*;
 
     #[test]
@@ -64,9 +66,9 @@ mod tests {
 
     #[test]
     fn every_trigger_of_wrangler_toml_fires() {
-        let file: toml::Table = include_str!("../../../wrangler.toml").parse().unwrap();
-        let crons: Vec<_> =
-            file["triggers"]["crons"].as_array().unwrap().iter().filter_map(toml::Value::as_str).collect();
+        let file = WranglerToml::parse(include_str!("../../../wrangler.toml")).unwrap();
+        let crons = file.table()["triggers"]["crons"].as_array().unwrap();
+        let crons: Vec<_> = crons.iter().filter_map(toml::Value::as_str).collect();
         assert_eq!(crons, due(0).collect::<Vec<_>>());
     }
 }

@@ -1,28 +1,21 @@
 //! `cargo xtask dev`: the shop on this machine. One future owns every part. Ctrl-C or an error drops the future, and so
 //! ends every process.
 //!
-//! - [`settings`]: the Worker's variables; [`dev_vars`]: its secrets.
 //! - [`wrangler`]: the local database and the Worker; [`noise_filter`]: which of wrangler's lines are shown; [`crons`]:
 //!   the cron triggers.
-//! - [`tiers`]: the configurations of two tiers.
 //! - [`origin`]: the storefront behind edgefront; [`redis_data`]: the Redis server and the data of earlier runs.
 //! - [`sale_rows`]: content for the demo shop; [`addresses`]: the last lines of the start-up.
-//! - [`edgefront_crate`]: the items of the crate `edgefront` that the others use.
 
 mod addresses;
 mod crons;
-mod dev_vars;
-mod edgefront_crate;
 mod noise_filter;
 mod origin;
 mod redis_data;
 mod sale_rows;
-pub mod settings;
-pub mod tiers;
 mod wrangler;
 
 use std::{
-    env, fs,
+    env,
     net::{Ipv4Addr, TcpListener},
     path::{self, Path, PathBuf},
     time::{Duration, Instant},
@@ -39,9 +32,14 @@ use xtask::{
     tools,
     variables::{LOCAL_REDIS_TIMEOUT, Variables, parse_name_value},
     worker,
+    wrangler_toml::WranglerToml,
 };
 
-use self::{addresses::Addresses, tiers::TierConfigs, wrangler::WranglerDev};
+use self::{addresses::Addresses, wrangler::WranglerDev};
+use crate::{
+    settings,
+    tiers::{self, TierConfigs},
+};
 
 /// The directories of the Redis data, one for each origin. Carts and rankings survive a restart of `dev`.
 const REDIS_DATA: &str = ".cache/dev";
@@ -158,8 +156,7 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
 /// Starts the edge tier on `port` and the home tier on the next port. Returns the edge tier, then the home tier with
 /// its URL.
 async fn start_tiers(port: u16, variables: &Variables) -> Result<(WranglerDev, (WranglerDev, String)), Failure> {
-    let text = fs::read_to_string("wrangler.toml").map_err(|cause| Failure::file("wrangler.toml", &cause))?;
-    let mut configs = TierConfigs::of(&text)?;
+    let mut configs = TierConfigs::of(&WranglerToml::read()?)?;
     configs.set_local(variables)?;
     let [edge, home] = ["edge", "home"].map(|tier| Path::new(REDIS_DATA).join(format!("wrangler.{tier}.json")));
     tiers::write(&edge, &configs.edge)?;

@@ -8,7 +8,7 @@ use xtask::{
     variables::Variables,
 };
 
-use super::edgefront_crate;
+use crate::edgefront_crate;
 
 /// The refresh period of a sale row, seconds: that of the book's flash sale.
 const PERIOD: u32 = 5;

@@ -1,7 +1,7 @@
 //! wrangler: the migrations of the local D1 database, and the Worker in workerd. wrangler runs on the packages' Node.js
 //! and makes no network requests of its own.
 
-use std::{fs, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use tokio::{process::Command, time};
 use xtask::{
@@ -11,9 +11,10 @@ use xtask::{
     stamp::{BuildResult, Stamp},
     steps::{self, run_step},
     variables::Variables,
+    wrangler_toml::{self, WranglerToml},
 };
 
-use super::{noise_filter::NoiseFilter, settings};
+use super::noise_filter::NoiseFilter;
 
 /// The Worker answers within seconds. But if a source changes meanwhile, wrangler first builds again, which takes
 /// minutes on a small machine.
@@ -43,12 +44,11 @@ fn command(arguments: &[&str]) -> Result<Command, Failure> {
 /// When a migration fails.
 pub async fn migrate() -> Result<(), Failure> {
     run_step("database", async |step| {
-        let text = fs::read_to_string("wrangler.toml").map_err(|cause| Failure::file("wrangler.toml", &cause))?;
-        if !settings::has_database(&text)? {
+        if !WranglerToml::read()?.has_database() {
             return Ok(steps::done("none in wrangler.toml"));
         }
         // A new `database_id` in wrangler.toml is a new, empty database.
-        let stamp = Stamp::new(STAMP, &["migrations", "wrangler.toml"], BuildResult::Databases(DATABASES.into()))?;
+        let stamp = Stamp::new(STAMP, &["migrations", wrangler_toml::FILE], BuildResult::Databases(DATABASES.into()))?;
         if stamp.is_current() {
             return Ok(steps::done("up to date"));
         }

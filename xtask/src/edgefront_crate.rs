@@ -29,8 +29,10 @@ pub fn sale_rows() -> impl Iterator<Item = &'static str> + Clone {
 
 #[cfg(test)]
 mod tests {
+    use xtask::wrangler_toml::WranglerToml;
+
     use super::*;
-    use crate::dev::settings;
+    use crate::settings;
 
     #[test]
     fn wrangler_toml_repeats_the_defaults_of_the_worker() {
@@ -43,9 +45,10 @@ mod tests {
         let config = |variables: &Variables| {
             Config::from_lookup(|name| variables.get(name).cloned()).map_err(|errors| errors.to_string()).unwrap()
         };
+        let file = WranglerToml::parse(include_str!("../../wrangler.toml")).unwrap();
         let mut variables = Variables::from(required);
         let default = config(&variables);
-        variables.extend(settings::wrangler_variables(include_str!("../../../wrangler.toml")).unwrap());
+        variables.extend(settings::wrangler_variables(&file).unwrap());
         let listed = config(&variables);
         // The demo shop's table is no default.
         assert_eq!(listed, Config { rows: listed.rows.clone(), ..default });

@@ -7,11 +7,14 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use xtask::{failure::Failure, variables::Variables};
+use xtask::{
+    failure::Failure,
+    variables::Variables,
+    wrangler_toml::{FILE, WranglerToml},
+};
 
-use super::settings;
+use crate::settings;
 
-const SOURCE: &str = "wrangler.toml";
 /// The entry point of `src/edge/entry.js` that only the binding reaches.
 const ENTRY_POINT: &str = "home";
 /// The sections for visitors only: static files and public addresses.
@@ -26,15 +29,14 @@ pub struct TierConfigs {
 }
 
 impl TierConfigs {
-    /// Makes them from the text of wrangler.toml. The edge tier keeps the Worker's name and addresses.
+    /// Makes them from wrangler.toml. The edge tier keeps the Worker's name and addresses.
     ///
     /// # Errors
-    /// If the text is no configuration.
-    pub fn of(text: &str) -> Result<Self, Failure> {
-        let wrong = |cause: &dyn std::fmt::Display| Failure::new(format!("{SOURCE}: {cause}"), "correct the file");
-        let table: toml::Table = text.parse().map_err(|cause: toml::de::Error| wrong(&cause.message()))?;
-        let Ok(Value::Object(config)) = serde_json::to_value(table) else { return Err(wrong(&"it is no table")) };
-        let name = config.get("name").and_then(Value::as_str).ok_or_else(|| wrong(&"it has no name"))?;
+    /// If the file has no name.
+    pub fn of(file: &WranglerToml) -> Result<Self, Failure> {
+        let wrong = |cause: &str| Failure::new(format!("{FILE}: {cause}"), "correct the file");
+        let Ok(Value::Object(config)) = serde_json::to_value(file.table()) else { return Err(wrong("it is no table")) };
+        let name = config.get("name").and_then(Value::as_str).ok_or_else(|| wrong("it has no name"))?;
         let home_name = format!("{name}-home");
         let without = |names: &[&str]| -> Map<String, Value> {
             config.clone().into_iter().filter(|(name, _)| !names.contains(&name.as_str())).collect()
@@ -83,12 +85,11 @@ pub fn write(file: &Path, config: &Value) -> Result<(), Failure> {
 /// If wrangler.toml is wrong, or a file cannot be written.
 pub fn run() -> Result<(), Failure> {
     settings::check_file()?;
-    let text = fs::read_to_string(SOURCE).map_err(|cause| Failure::file(SOURCE, &cause))?;
-    let TierConfigs { edge, home } = TierConfigs::of(&text)?;
+    let TierConfigs { edge, home } = TierConfigs::of(&WranglerToml::read()?)?;
     write(Path::new("wrangler.home.json"), &home)?;
     write(Path::new("wrangler.edge.json"), &edge)?;
     println!(
-        "Written from {SOURCE}. Deploy the home tier first:\n  npx wrangler deploy -c wrangler.home.json\n  npx wrangler \
+        "Written from {FILE}. Deploy the home tier first:\n  npx wrangler deploy -c wrangler.home.json\n  npx wrangler \
          deploy -c wrangler.edge.json"
     );
     Ok(())
@@ -98,13 +99,18 @@ pub fn run() -> Result<(), Failure> {
 mod tests {
     use super::*;
 
+    fn configs(text: &str) -> TierConfigs {
+        let configs = WranglerToml::parse(text).and_then(|file| TierConfigs::of(&file));
+        configs.unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
     #[test]
     fn each_part_of_the_configuration_belongs_to_its_tier() {
-        let text = include_str!("../../../wrangler.toml").replace(
+        let text = include_str!("../../wrangler.toml").replace(
             "[build]",
             "routes = [{ pattern = \"shop.example\", custom_domain = true }]\n[placement]\nregion = \"aws:eu-central-1\"\n[build]",
         );
-        let TierConfigs { edge, home } = TierConfigs::of(&text).unwrap_or_else(|_| panic!("it is a configuration"));
+        let TierConfigs { edge, home } = configs(&text);
         assert_eq!(edge["services"], json!([{"binding": "HOME", "service": "edgefront-home", "entrypoint": "home"}]));
         assert_eq!((&edge["name"], &home["name"]), (&json!("edgefront"), &json!("edgefront-home")));
         assert_eq!(edge["vars"], home["vars"]);
@@ -120,11 +126,10 @@ mod tests {
 
     #[test]
     fn a_shop_without_a_database_runs_in_two_tiers() {
-        let text = include_str!("../../../wrangler.toml");
+        let text = include_str!("../../wrangler.toml");
         let (before, section) = text.split_once("[[d1_databases]]").unwrap();
         let (_, after) = section.split_once("\n\n").unwrap();
-        let mut configs =
-            TierConfigs::of(&format!("{before}{after}")).unwrap_or_else(|_| panic!("it is a configuration"));
+        let mut configs = configs(&format!("{before}{after}"));
         assert!(configs.set_local(&Variables::new()).is_ok());
         assert!(configs.home.get("d1_databases").is_none());
     }
