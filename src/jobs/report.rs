@@ -31,6 +31,9 @@ pub struct JobReport {
     /// The cause if the job failed as a whole or in part. None if it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The cause without data: see [`Error::public_message`]. None in a report of an older release, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_error: Option<String>,
     /// The work that the run did: numbers with names.
     pub done: Map<String, Value>,
 }
@@ -47,6 +50,15 @@ impl JobReport {
     pub fn is_failing(&self, now: Timestamp) -> bool {
         self.error.is_some() && now.since(Timestamp::from_score(self.finished)) < FAILURE_LIFETIME
     }
+}
+
+/// The reason why the last refresh of rows failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowsFailure<'a> {
+    /// For the log.
+    pub cause: &'a str,
+    /// For the public route. None if an older release stored the report.
+    pub public: Option<&'a str>,
 }
 
 /// The state of all jobs.
@@ -73,10 +85,11 @@ impl JobsStatus {
     /// than `within` seconds ago: a failing source is tried again at least every 30 s, so each cron run reports it
     /// anew.
     #[must_use]
-    pub fn rows_failure(&self, now: Timestamp, within: f64) -> Option<&str> {
+    pub fn rows_failure(&self, now: Timestamp, within: f64) -> Option<RowsFailure<'_>> {
         let report = self.reports.get(Job::RefreshRows.name())?;
         let is_recent = now.since(Timestamp::from_score(report.finished)).as_secs_f64() < within;
-        report.error.as_deref().filter(|_| is_recent)
+        let cause = report.error.as_deref().filter(|_| is_recent)?;
+        Some(RowsFailure { cause, public: report.public_error.as_deref() })
     }
 }
 

@@ -64,8 +64,13 @@ pub(super) async fn run(
         Ok(JobOutcome { done, error }) => (done.as_object().cloned().unwrap_or_default(), error.as_ref()),
         Err(error) => (Map::new(), Some(error)),
     };
-    let error = error.map(ToString::to_string);
-    let report = JobReport { started: now.as_score(), finished: app.clock.now().as_score(), error, done };
+    let report = JobReport {
+        started: now.as_score(),
+        finished: app.clock.now().as_score(),
+        error: error.map(ToString::to_string),
+        public_error: error.map(Error::public_message),
+        done,
+    };
     if !report.is_idle() || report.error.is_some() || trigger == Trigger::Manual {
         store_report(&redis, job, trigger, &report).await;
     }

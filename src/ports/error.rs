@@ -76,4 +76,30 @@ impl Error {
     pub fn invalid(field: &'static str, rule: impl Into<String>) -> Self {
         Self::Invalid { field, rule: rule.into() }
     }
+
+    /// The message for the public. A message of the database or of Redis may quote data, so only its sender is named.
+    #[must_use]
+    pub fn public_message(&self) -> String {
+        match self {
+            Self::Database(_) => "database".to_owned(),
+            Self::Redis(_) => "redis".to_owned(),
+            _ => self.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_message_quotes_neither_the_database_nor_redis() {
+        for (error, message) in [
+            (Error::Database(DatabaseError::Failed("no such column: ada@example.org".to_owned())), "database"),
+            (Error::Redis(upstash_rest::Error::Refused { code: "OOM".to_owned() }), "redis"),
+            (Error::Origin(FetchError::Timeout), "origin: no answer in time"),
+        ] {
+            assert_eq!(error.public_message(), message);
+        }
+    }
 }

@@ -25,6 +25,14 @@ const SERVER_ERROR_DETAIL: &str = "the server failed to answer, and the request 
 const CONTENT_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
+/// The part that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureSource {
+    Edgefront,
+    /// The origin did not answer.
+    Origin,
+}
+
 /// The cause of an error response of edgefront. It travels in the response's extensions. It is counted, and logged if it
 /// is a 5xx, when the response is sent: not if a stale page replaces the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +42,7 @@ pub struct Failure {
     /// The problem's type.
     pub kind: &'static str,
     pub cause: String,
+    pub source: FailureSource,
 }
 
 impl Failure {
@@ -50,12 +59,17 @@ pub struct ProblemClass {
     /// The last part of the document's `type`.
     pub kind: &'static str,
     pub title: &'static str,
+    pub source: FailureSource,
 }
 
 impl ProblemClass {
     #[must_use]
     pub const fn new(status: StatusCode, kind: &'static str, title: &'static str) -> Self {
-        Self { status, kind, title }
+        Self { status, kind, title, source: FailureSource::Edgefront }
+    }
+
+    const fn of_origin(self) -> Self {
+        Self { source: FailureSource::Origin, ..self }
     }
 
     /// The class of a domain error. No other code picks the status of an error.
@@ -79,10 +93,10 @@ impl ProblemClass {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Temporarily unavailable")
             }
             Error::Origin(FetchError::Timeout) => {
-                Self::new(StatusCode::GATEWAY_TIMEOUT, "origin-slow", "Storefront timed out")
+                Self::new(StatusCode::GATEWAY_TIMEOUT, "origin-slow", "Storefront timed out").of_origin()
             }
             Error::Origin(FetchError::Unreachable | FetchError::Spent) => {
-                Self::new(StatusCode::BAD_GATEWAY, "origin-down", "Storefront unreachable")
+                Self::new(StatusCode::BAD_GATEWAY, "origin-down", "Storefront unreachable").of_origin()
             }
             Error::Esi(_) => Self::new(StatusCode::BAD_GATEWAY, "esi", "Storefront page refused"),
             Error::Platform(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
@@ -110,7 +124,8 @@ impl ProblemClass {
         }
         let mut response = Response::new(document.to_string().into());
         *response.status_mut() = self.status;
-        Failure { route: route.to_string(), kind: self.kind, cause: message }.attach(&mut response);
+        Failure { route: route.to_string(), kind: self.kind, cause: message, source: self.source }
+            .attach(&mut response);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

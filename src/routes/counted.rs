@@ -62,7 +62,7 @@ pub fn count_error(app: &App, response: &Response, now: Timestamp) {
         return;
     }
     let (route, cause, reason) = match extensions.get::<Failure>() {
-        Some(Failure { route, kind, cause }) => (route.clone(), *kind, cause.as_str()),
+        Some(Failure { route, kind, cause, .. }) => (route.clone(), *kind, cause.as_str()),
         None => ("storefront".to_owned(), "origin", ORIGIN_CAUSE),
     };
     app.traffic.record_error(now, ErrorKind { status: status.as_u16(), route, cause: cause.to_owned() }, reason);

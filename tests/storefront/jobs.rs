@@ -152,6 +152,7 @@ async fn a_failing_job_reports_its_error_and_stops_no_other() {
     assert_eq!(stock.copied("mug").await, 1);
     let cleanup = status(&stock).await.reports.remove("clean-sessions").unwrap();
     assert_eq!(cleanup.error.as_deref(), Some("redis: refused: WRONGTYPE"));
+    assert_eq!(cleanup.public_error.as_deref(), Some("redis"));
     assert!(cleanup.is_failing(stock.now()));
 
     stock.store.raw(&["DEL", "recent:"]).await;
@@ -162,6 +163,7 @@ async fn a_failing_job_reports_its_error_and_stops_no_other() {
     let reports = status(&stock).await.reports;
     assert_eq!((&reports["clean-sessions"].error, &reports["clean-sessions"].done["sessions"]), (&None, &1.into()));
     assert_eq!(reports["refresh-rows"].error.as_deref(), Some("ROWS_URL answered with status 500"));
+    assert_eq!(reports["refresh-rows"].public_error, reports["refresh-rows"].error);
     assert!(reports["refresh-rows"].done["failed"].as_u64() > Some(0));
 }
 

@@ -25,7 +25,7 @@ use crate::{
     ports::{
         answer::{Answer, BackgroundTask},
         fetch::Response,
-        problem::Failure,
+        problem::{Failure, FailureSource},
         time::Timestamp,
     },
     proxy::{self, OriginDirectives},
@@ -109,7 +109,8 @@ impl PersonalRender {
             Err(_) => false,
         };
         let head = (is_for_others && self.has_personal_headers).then(|| PersonalHead::of(response, self.class.clone()));
-        let is_down = response.extensions().get().is_some_and(|failure: &Failure| failure.kind.starts_with("origin-"));
+        let is_down =
+            response.extensions().get().is_some_and(|failure: &Failure| failure.source == FailureSource::Origin);
         let status = match shareable {
             Err(_) if is_down => CacheStatus::not_stored(miss.reason, Reason::OriginDown),
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {

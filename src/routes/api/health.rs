@@ -6,9 +6,12 @@ use serde_json::json;
 
 use super::{request::ApiRequest, respond};
 use crate::{
-    jobs::{self, JobsStatus},
+    jobs::{self, JobsStatus, RowsFailure},
     metrics::write_probe,
-    ports::{answer::Answer, problem::Failure},
+    ports::{
+        answer::Answer,
+        problem::{Failure, FailureSource},
+    },
     proxy::{self, home},
     routes::problem::Problem,
 };
@@ -54,32 +57,28 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
             _ => "reduced",
         },
     });
-    if let (Some(cause), Some(parts)) = (rows_failure, parts.as_object_mut()) {
-        parts.insert("rows_cause".to_owned(), public_cause(cause).into());
+    if let (Some(cause), Some(parts)) = (rows_failure.and_then(|failure| failure.public), parts.as_object_mut()) {
+        parts.insert("rows_cause".to_owned(), cause.into());
     }
     let is_ready = [redis, crons, rows] == ["ok"; 3] && origin.is_ok() && !loses_views;
     let mut response = respond::json(respond::NO_STORE, &parts);
     if !is_ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        let rows_failure = rows_failure.map(|cause| format!("rows: {cause}"));
+        let rows_failure = rows_failure.map(|failure| format!("rows: {}", failure.cause));
         let errors = [status.as_ref().err(), writable.as_ref().err(), origin.as_ref().err()];
         let errors = errors.into_iter().flatten().map(ToString::to_string);
         let cause = [parts.to_string()].into_iter().chain(rows_failure).chain(errors).collect::<Vec<_>>().join("; ");
-        Failure { route: "/_edge/v1/readyz".to_owned(), kind: "not-ready", cause }.attach(&mut response);
+        let (route, source) = ("/_edge/v1/readyz".to_owned(), FailureSource::Edgefront);
+        Failure { route, kind: "not-ready", cause, source }.attach(&mut response);
     }
     Ok(response.into())
 }
 
 /// A failing source is the more specific problem: its rows become late, too.
-fn rows_state(status: &JobsStatus, failure: Option<&str>) -> &'static str {
+fn rows_state(status: &JobsStatus, failure: Option<RowsFailure<'_>>) -> &'static str {
     match failure {
         Some(_) => "failing",
         None if status.rows_late >= ROWS_LATE_LIMIT => "late",
         None => "ok",
     }
-}
-
-/// The cause without a message of the database or of Redis, which may quote data: only the sender is named.
-fn public_cause(cause: &str) -> &str {
-    ["database", "redis"].into_iter().find(|sender| cause.starts_with(sender)).unwrap_or(cause)
 }

@@ -9,7 +9,7 @@ use crate::{
     routes::problem::Problem,
 };
 
-/// `{heartbeat, rows_late, next: {job: second}, reports: {job: {started, finished, error, done}}}`.
+/// `{heartbeat, rows_late, next: {job: second}, reports: {job: {started, finished, error, public_error, done}}}`.
 pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let status = jobs::status(&request.app.redis, request.now).await?;
     Ok(respond::json(respond::NO_STORE, &json!(status)).into())

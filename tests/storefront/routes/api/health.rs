@@ -5,7 +5,7 @@ use edgefront_gateway::{
     server::{Server, ServerOptions},
 };
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Answer, Visitor, service};
 use crate::support::{Reply, Shop, scenarios};
@@ -53,18 +53,22 @@ async fn readiness_names_the_failing_part(shop: &Shop) {
 }
 
 async fn an_old_failure_of_the_rows_is_over(shop: &Shop) {
-    let report = |finished: u64, error: &str| {
-        json!({"started": 0.0, "finished": finished, "error": error, "done": {"failed": 1}}).to_string()
+    let report = |finished: u64, error: &str, public: &Value| {
+        let mut report = json!({"started": 0.0, "finished": finished, "error": error, "done": {"failed": 1}});
+        if !public.is_null() {
+            report["public_error"] = public.clone();
+        }
+        report.to_string()
     };
     let now = edgefront_seconds();
     for (finished, error, status, cause) in [
         (now - 160, "ROWS_URL answered with status 403", 200, json!(null)),
         (now - 100, "ROWS_URL answered with status 403", 503, json!("ROWS_URL answered with status 403")),
-        (now, "origin: no answer in time", 503, json!("origin: no answer in time")),
         (now, "database: no such column: ada@example.org", 503, json!("database")),
-        (now, "redis: refused: OOM", 503, json!("redis")),
+        // A report of an older release.
+        (now, "database: no such column: bob@example.org", 503, json!(null)),
     ] {
-        shop.store.raw(&["HSET", "jobs:", "refresh-rows", &report(finished, error)]).await;
+        shop.store.raw(&["HSET", "jobs:", "refresh-rows", &report(finished, error, &cause)]).await;
         let ready = get(shop, "/readyz").await;
         assert_eq!((ready.status, &ready.json["rows_cause"]), (status, &cause), "{error}");
         assert_eq!(ready.json["rows"], if status == 200 { "ok" } else { "failing" });
