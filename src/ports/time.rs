@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::{
     FutureExt,
-    future::{LocalBoxFuture, abortable},
+    future::{Either, LocalBoxFuture, abortable, select},
 };
 
 /// A moment, in milliseconds since the Unix epoch.
@@ -128,6 +128,14 @@ pub trait Clock {
 pub type Alarm = LocalBoxFuture<'static, ()>;
 /// Ends an [`Alarm`] early.
 pub type Wake = Box<dyn FnOnce()>;
+
+/// Waits for `future`, at most for `duration`. None if the future is late; it is dropped then.
+pub async fn within<F: Future + Unpin>(clock: &dyn Clock, duration: Duration, future: F) -> Option<F::Output> {
+    match select(future, clock.sleep(duration)).await {
+        Either::Left((output, _)) => Some(output),
+        Either::Right(_) => None,
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -189,11 +189,12 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
 
 #[cfg(feature = "demo")]
 async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Response, Error> {
-    use futures_util::future::{Either, select};
-
     use crate::{
         config::MailTarget,
-        ports::mail::{LogMailer, Mailer},
+        ports::{
+            mail::{LogMailer, Mailer},
+            time::within,
+        },
     };
     let database = app.database.as_ref().ok_or_else(no_origin)?;
     let mailer = app.config.origin.mail.map(|MailTarget::Log| &LogMailer as &dyn Mailer);
@@ -201,10 +202,7 @@ async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Res
     let max_quantity = app.config.cart.max_quantity;
     let services = crate::demo::Services { database: database.as_ref(), logins, mailer, max_quantity, site };
     let response = Box::pin(crate::demo::respond(services, request, now));
-    match select(response, app.clock.sleep(app.config.origin.timeout)).await {
-        Either::Left((response, _)) => Ok(response),
-        Either::Right(_) => Err(FetchError::Timeout.into()),
-    }
+    within(&*app.clock, app.config.origin.timeout, response).await.ok_or_else(|| FetchError::Timeout.into())
 }
 
 /// Unreachable: such a Worker does not start without `ORIGIN_URL`.

@@ -4,7 +4,6 @@
 use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use bytes::Bytes;
-use futures_util::future::{Either, select};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 use url::Url;
@@ -16,7 +15,7 @@ use crate::{
         database::{Database, Row},
         error::Error,
         fetch::{Body, Collected, Fetch, FetchError, Request, Response},
-        time::{Clock, Timestamp},
+        time::{Clock, Timestamp, within},
     },
     schema::ids::{RowId, id_text},
 };
@@ -92,11 +91,8 @@ impl<'a> RowSource<'a> {
         if rows.is_empty() {
             return Ok(HashMap::new());
         }
-        let timeout = self.clock.sleep(SOURCE_TIMEOUT);
-        let found = match select(Box::pin(self.query(rows)), timeout).await {
-            Either::Left((found, _)) => found?,
-            Either::Right(_) => return Err(FetchError::Timeout.into()),
-        };
+        let found =
+            within(self.clock, SOURCE_TIMEOUT, Box::pin(self.query(rows))).await.ok_or(FetchError::Timeout)??;
         found.into_iter().map(|row| Ok((id_of(&row)?, Value::Object(row).to_string().into()))).collect()
     }
 

@@ -31,6 +31,7 @@ use crate::{
         fetch::{Request, Response, content_length},
         html::escaped,
         semaphore::CollectOutcome,
+        time::within,
     },
     proxy::{self, RequestHead, Visit},
     sessions::cookie,
@@ -129,11 +130,8 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
     let Some(part) = has_elements.then(part).flatten() else { return Source::Ready(Contents::new()) };
     let (app, holes, body) = (visit.app.clone(), page.holes.clone(), page.body.clone());
     Source::Pending(Box::pin(async move {
-        let late = app.clock.sleep(app.config.page.holes_wait);
-        let content = match select(Box::pin(visitor_content(&app, part)), late).await {
-            Either::Left((content, _)) => content,
-            Either::Right(_) => Err(NotFilled::Late),
-        };
+        let content = Box::pin(visitor_content(&app, part));
+        let content = within(&*app.clock, app.config.page.holes_wait, content).await.unwrap_or(Err(NotFilled::Late));
         if let Err(problem) = &content {
             log::warn!("holes: {problem}");
         }
@@ -178,15 +176,14 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
     let head = RequestHead::of(request);
     Source::Pending(Box::pin(async move {
         let IncludedHole { src, alt, .. } = &include;
-        let late = app.clock.sleep(app.config.page.holes_wait);
         let fragment = Box::pin(proxy::fetch_fragment(&app, &head, src, alt.as_deref()));
-        let fragment = match select(fragment, late).await {
-            Either::Left((Ok(fragment), _)) => fragment,
-            Either::Left((Err(error), _)) => {
+        let fragment = match within(&*app.clock, app.config.page.holes_wait, fragment).await {
+            Some(Ok(fragment)) => fragment,
+            Some(Err(error)) => {
                 log::warn!("holes: {error}");
                 return Contents::new();
             }
-            Either::Right(_) => {
+            None => {
                 log::warn!("holes: the include {src} did not arrive within HOLES_WAIT_MS");
                 return Contents::new();
             }

@@ -9,7 +9,6 @@
 //! for `CSRF_COOKIE`: see [`is_from_own_page`](proxy::is_from_own_page).
 
 use bytes::Bytes;
-use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, Uri, header, request::Parts};
 
 use super::{bypass::bypass, fill::visitor_content_for_browser, render::acquire_memory};
@@ -29,6 +28,7 @@ use crate::{
         answer::Answer,
         fetch::{Body, FetchError, Request, content_length, is_whole},
         semaphore::{CollectOutcome, MemoryPermit},
+        time::within,
     },
     proxy::{self, Visit, cookie_name, with_path},
 };
@@ -55,11 +55,7 @@ pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
         && let Some(uri) = with_path(&head.uri, &page)
     {
         let found = Box::pin(visitor_content_for_browser(app, &uri, &head.headers));
-        let found = match select(found, app.clock.sleep(app.config.page.holes_wait)).await {
-            Either::Left((found, _)) => found,
-            Either::Right(_) => Err(NotFilled::Late),
-        };
-        match found {
+        match within(&*app.clock, app.config.page.holes_wait, found).await.unwrap_or(Err(NotFilled::Late)) {
             Ok((content, page_cookies)) => {
                 VisitorTokens { rules, page, content }.replace_in(&mut head, &mut body);
                 for line in &page_cookies {
