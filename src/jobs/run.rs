@@ -100,9 +100,9 @@ async fn clean_sessions(
     Ok(json!({"sessions": cleaned.sessions, "carts": cleaned.carts, "unfinished": cleaned.unfinished}).into())
 }
 
-/// Refreshes the rows that are due, if there is a row source. A cron continues until the minute is nearly over. If a
-/// recent run in this isolate saw that no row is due in this minute, a cron skips every second minute: a row that is
-/// scheduled just then is refreshed up to a minute later, or by its next reader.
+/// Refreshes the rows that are due, if there is a row source. A cron continues until the minute is nearly over. If no row
+/// is due within this minute, as a recent run in this isolate saw, a cron skips every second run. A row scheduled meanwhile
+/// is refreshed up to a minute late, or by its next reader.
 async fn refresh_rows(
     app: &App,
     redis: &Redis,

@@ -82,7 +82,8 @@ impl Order {
                 return Ok(sessions::parse_viewed_items(&viewed));
             };
             let follower = Some(Token::parse(&follower).ok_or(upstash_rest::Error::UnexpectedType)?);
-            // A repeated report may name another session than the first one, which has the cart.
+            // A repeated report may name a session other than the first report's. The cart stays with the first report's
+            // session.
             if session == cart {
                 session.clone_from(&follower);
             }
@@ -99,8 +100,8 @@ impl Order {
     /// - The window of the sale. The storefront may repeat an old order while the user holds a piece of the next window,
     ///   and the order must not take that piece.
     ///
-    /// In the book's layout, the first report of a session without a shard sets neither fact. It sets the field `cart` of
-    /// the book's `order:{order}`, and an order with this field leaves no cart of a shard.
+    /// In the book's layout, the field `cart` of `order:{order}` replaces both facts for a session without a shard. If it is
+    /// set, no shard's cart changes.
     ///
     /// One pipeline, because each HSETNX alone decides. No request for a session without a shard in the book's layout: the
     /// scripts check both.

@@ -157,9 +157,9 @@ pub async fn collect(app: &App, response: Response) -> Option<http::Response<Byt
     }
 }
 
-/// Sends a request. A refusal of the key counts as unreachable, because it is no answer for a visitor. So does the response of
-/// another sender in place of the home tier, such as an error of the platform. Such a response has neither `Cache-Control` nor
-/// `Cache-Status`. Each response of edgefront has one of the two headers, except those to a batch and to a WebSocket.
+/// Sends a request. A response without edgefront's headers comes from the platform, not from the home tier. It counts as
+/// unreachable, as does a refused key. Each response of edgefront has `Cache-Control` or `Cache-Status`, except those to a
+/// batch and to a WebSocket.
 async fn exchange(home: &dyn Home, request: Request, deadline: Duration) -> Result<Response, FetchError> {
     let is_batch = request.uri().path() == PATH;
     let response = home.send(request, deadline).await?;

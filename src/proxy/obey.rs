@@ -82,8 +82,8 @@ pub(super) async fn obey(
 }
 
 /// Settles an order: the cart loses the bought lines, the insights learn. Then executes the other directives of the
-/// response. The order stands, so the visitor gets the response even if Redis fails or refuses a directive: an error
-/// would say that the order was refused. Failures are logged.
+/// response. The shop has accepted the order. So the visitor gets the shop's response, even if Redis fails or refuses a
+/// directive. Failures are logged.
 ///
 /// If Redis did not answer, the returned background task tries again: first the order, in the cart of the resulting session,
 /// then the logout or the cart changes. Until then, pages show the bought lines.
@@ -174,8 +174,8 @@ pub(super) fn log_out_again(visit: &Visit, user: UserId) -> BackgroundTask {
     })
 }
 
-/// Tries the directives that were not executed once more: a logout, or the changes of an existing session's cart. Nothing
-/// else can follow the response: a new session would need a cookie.
+/// Tries the directives that were not executed once more. Only a logout or a change of an existing cart can run after the
+/// response. Any other directive would need a new cookie.
 async fn retry(
     redis: &Redis,
     visit: &Visit,

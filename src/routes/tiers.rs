@@ -90,7 +90,8 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
 }
 
 /// Sends one batch after another until nothing is left, full ones without a pause. A batch without an answer is not sent
-/// again, because the home tier may have received it. The next batch then waits for the pause, and for a sign of life.
+/// again, because the home tier may have received it. After it, the next batch waits for the pause and for a successful
+/// probe.
 async fn send_batches(app: Rc<App>, holder: LeaseHolder) {
     let end = app.clock.now() + MAX_TIME;
     let mut is_answered = None;

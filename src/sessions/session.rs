@@ -113,8 +113,8 @@ pub fn is_young(token: &Token, now: Timestamp, config: &SessionConfig) -> bool {
 
 /// The scripts' argument for the session of `token`: its start if it [`is_young`], else empty.
 ///
-/// A script takes the start for the last activity, which cannot be earlier. So it may record an activity that it would
-/// skip if it read the last one. Such a record costs one command, as the read does.
+/// For a young session, a script uses the start of the session as its last activity. So it may record an activity earlier
+/// than necessary. Such a record costs one command, as the read of the last activity does.
 pub(crate) fn start_if_young(token: &Token, now: Timestamp, config: &SessionConfig) -> String {
     if is_young(token, now, config) { token.began().to_string() } else { String::new() }
 }

@@ -117,7 +117,7 @@ impl Keyring {
             SyncCause::Change => &token,
             SyncCause::Merge => &carried.names,
         };
-        // The last one, because a change in the same pipeline as a former one has that one's name.
+        // After the deletions: two changes in one pipeline have the same name, and the new cookie must win.
         self.add_sync(headers, &token, naming)
     }
 
