@@ -11,22 +11,15 @@ use edgefront::{
     App,
     carts::{self, Cart, CartChange, CartWriteOutcome, CartWriteRequest, Quantity},
     ports::error::Error,
-    schema::{
-        ids::{ItemId, UserId},
-        token::Token,
-    },
+    schema::{ids::UserId, token::Token},
     sessions::{self, TOUCH_EVERY},
 };
 use serde_json::json;
 
-use crate::support::Store;
+use crate::support::{Store, item};
 
 fn quantity(app: &Rc<App>, number: i64) -> Quantity {
     Quantity::parse(&json!(number), &app.config.cart).unwrap()
-}
-
-fn item(name: &str) -> ItemId {
-    ItemId::parse(name).unwrap()
 }
 
 async fn change(app: &Rc<App>, token: Option<&Token>, change: CartChange) -> Result<CartWriteOutcome, Error> {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::support::Shop;
+use crate::support::{Shop, cookie_pair, header};
 
 pub struct Person<'a> {
     shop: &'a Shop,
@@ -58,8 +58,7 @@ impl<'a> Person<'a> {
         let request = request.header("cookie", cookie).header("accept", "text/html,*/*;q=0.8");
         let answer = request.send().await.expect("an answer");
         let (status, headers) = (answer.status(), answer.headers().clone());
-        if let Some(set) = headers.get("set-cookie") {
-            let pair = set.to_str().expect("ASCII").split(';').next().expect("a pair");
+        if let Some(pair) = cookie_pair(&headers) {
             pair.clone_into(&mut self.cookie.borrow_mut());
         }
         Page { status, headers, text: answer.text().await.expect("text") }
@@ -71,7 +70,7 @@ pub const PASSWORD: &str = "four unrelated words";
 
 impl Page {
     pub fn location(&self) -> &str {
-        self.headers.get("location").map_or("", |location| location.to_str().expect("ASCII"))
+        header(&self.headers, "location")
     }
 
     /// The value of a form field; panics if the page has no such field.

@@ -11,7 +11,7 @@ use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Shop, scenarios, set_cookie};
+use crate::support::{Reply, Shop, scenarios, set_cookie, token_of};
 
 scenarios!(&[];
     bought_items_leave_the_cart_before_the_response,
@@ -59,10 +59,6 @@ async fn settle_first_order(shop: &Shop, cookie: &str) {
     shop.settled().await;
 }
 
-fn token(cookie: &str) -> &str {
-    cookie.trim_start_matches("__Host-session=").split('.').next().unwrap()
-}
-
 async fn orders_with(shop: &Shop, item: &str) -> Value {
     shop.settled().await;
     shop.store.raw(&["ZSCORE", "bought:", item]).await
@@ -94,7 +90,7 @@ async fn a_repeated_order_changes_nothing(shop: &Shop) {
 
 async fn an_order_counts_the_items_its_visitor_viewed(shop: &Shop) {
     let cookie = guest_with_cart(shop).await;
-    shop.store.raw(&["ZADD", &format!("viewed:{}", token(&cookie)), "1", "lamp", "2", "mug"]).await;
+    shop.store.raw(&["ZADD", &format!("viewed:{}", token_of(&cookie)), "1", "lamp", "2", "mug"]).await;
     check_out(shop, &cookie).await;
     shop.settled().await;
     let viewed = shop.visit("/_edge/v1/items/lamp/related?by=viewed").await.json::<Value>().await.unwrap();
@@ -115,7 +111,7 @@ async fn an_order_and_a_login_in_one_response(shop: &Shop) {
     shop.origin.answer(Reply::html("welcome").header("edge-order", ORDER).header("edge-login", "ada"));
     let response = check_out(shop, &guest).await;
     let cookie = &set_cookie(&response);
-    assert_ne!(token(cookie), token(&guest));
+    assert_ne!(token_of(cookie), token_of(&guest));
     assert_eq!(cart(shop, cookie).await, json!([{"id": "mug", "quantity": 2}]));
     assert_eq!(orders_with(shop, "mug").await, "1");
 }

@@ -12,12 +12,12 @@ use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{ORDER, cart, check_out, guest_with_cart, orders_with, token};
+use super::{ORDER, cart, check_out, guest_with_cart, orders_with};
 use crate::{
     routes::api::{log_in as log_in_by_http, service},
     schema::shards::{lines, put},
     sessions::{log_in, log_out, user, view},
-    support::{Reply, Shop, Store, eventually, scenarios},
+    support::{Reply, Shop, Store, eventually, scenarios, set_cookie, token_of},
 };
 
 scenarios!(&[];
@@ -33,13 +33,13 @@ async fn log_in_beside(shop: &Shop, cookie: &str, user: &str, idempotency_key: &
     let request = if idempotency_key.is_empty() { request } else { request.header("idempotency-key", idempotency_key) };
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 201);
-    response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+    set_cookie(&response)
 }
 
 /// Reports the order of the session with `cookie`, as a queue does.
 async fn report(shop: &Shop, cookie: &str) -> u16 {
     let mut order = serde_json::from_str::<Value>(ORDER).unwrap();
-    order["token"] = json!(token(cookie));
+    order["token"] = json!(token_of(cookie));
     service(shop, Method::POST, "/orders", Some(&order)).await.status
 }
 

@@ -31,7 +31,7 @@ use serde_json::json;
 
 use crate::{
     routes::api::service,
-    support::{Asked, Shop},
+    support::{self, Asked, Shop},
 };
 
 /// Makes `item` the most viewed item.
@@ -74,8 +74,7 @@ pub fn is_hit(answer: &reqwest::Response) -> bool {
 
 /// A header's value, or "" without one.
 pub fn header(answer: &reqwest::Response, name: &str) -> String {
-    let value = answer.headers().get(name).map_or("", |value| value.to_str().expect("ASCII"));
-    value.to_owned()
+    support::header(answer.headers(), name).to_owned()
 }
 
 /// The keys of all stored pages.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     page_cache::is_hit,
-    support::{Reply, Shop, scenarios, set_cookie},
+    support::{Reply, Shop, cookie_pairs, scenarios, set_cookie},
 };
 
 scenarios! {
@@ -144,9 +144,7 @@ async fn a_response_can_log_in_and_change_the_cart(shop: &Shop) {
     let reply = Reply::status(303).header("location", "/").header("edge-login", "ada").header("edge-cart", FORM);
     shop.origin.answer(reply);
     let answer = shop.request(Method::POST, "/login").header("cookie", &guest).send().await.unwrap();
-    let cookies: Vec<_> = answer.headers().get_all("set-cookie").iter().collect();
-    assert_eq!(cookies.len(), 1, "{cookies:?}");
-    let cookie = cookies[0].to_str().unwrap().split(';').next().unwrap();
+    let [cookie] = cookie_pairs(answer.headers())[..] else { panic!("one cookie: {answer:?}") };
     assert_eq!(told(shop, cookie, "/cart").await, json!({"mug": 4}), "the guest's two and the new ones");
     assert_eq!(shop.origin.last().header("edge-user"), "ada");
 }

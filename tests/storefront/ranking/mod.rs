@@ -11,11 +11,10 @@ use edgefront::{
     config::RankingConfig,
     ports::time::Timestamp,
     ranking::{self, RankedItem, RescaleReport},
-    schema::ids::ItemId,
 };
 use futures_util::future::join_all;
 
-use crate::support::Store;
+use crate::support::{Store, item};
 
 const CONFIG: RankingConfig = RankingConfig { keep: 20_000, half_life: Duration::from_mins(5) };
 /// The start of a half-life.
@@ -27,10 +26,6 @@ pub const LONG_HALF_LIFE: &str = "4000000000";
 /// Makes one halving with [`LONG_HALF_LIFE`] due, at any time.
 pub async fn make_halving_due(store: &Store) {
     store.raw(&["SET", "rescaled:", &format!("-{LONG_HALF_LIFE}")]).await;
-}
-
-fn item(id: &str) -> ItemId {
-    ItemId::parse(id).unwrap()
 }
 
 fn after(seconds: u64) -> Timestamp {

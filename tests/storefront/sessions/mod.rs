@@ -16,23 +16,16 @@ use edgefront::{
     carts::{self, CartChange, Quantity},
     ports::time::Timestamp,
     ranking::activity::Viewer,
-    schema::{
-        ids::{ItemId, UserId},
-        token::Token,
-    },
+    schema::{ids::UserId, token::Token},
     sessions::{self, SessionTouch, TOUCH_EVERY, TouchOutcome},
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::Store;
+use crate::support::{Store, item};
 
 pub fn user(name: &str) -> UserId {
     UserId::parse(name).unwrap()
-}
-
-fn item(name: &str) -> ItemId {
-    ItemId::parse(name).unwrap()
 }
 
 /// Logs a user in, and ends the session of `old_token`.

@@ -19,6 +19,11 @@ use upstash_rest::Command;
 
 use super::SERVICE_KEY;
 
+/// A valid item id.
+pub fn item(id: &str) -> ItemId {
+    ItemId::parse(id).expect("an item's id")
+}
+
 /// Logs `user` in, without a label or an idempotency key.
 pub async fn log_in(
     redis: &Redis,

@@ -9,6 +9,8 @@ mod clock;
 mod cluster;
 /// Requests from this process.
 mod fetch;
+/// Headers and cookies of responses.
+mod headers;
 /// Translates keys of the book into the store's layout.
 mod layout;
 /// Captures edgefront's log.
@@ -32,14 +34,15 @@ mod store;
 /// edgefront in workerd.
 mod workerd;
 
-pub use calls::{log_in, rank, request, touch};
+pub use calls::{item, log_in, rank, request, touch};
 pub use clock::TestClock;
 pub use fetch::NativeFetch;
+pub use headers::{cookie_pair, cookie_pairs, header, set_cookie, token_of};
 pub use origin::{Asked, Reply, TestOrigin};
 pub use regions::Regions;
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
-pub use shop::{Shop, Tiers, client, eventually, set_cookie};
+pub use shop::{Shop, Tiers, client, eventually};
 pub use stepped::Steps;
 pub use stock::{Stock, row};
 pub use store::{ORIGIN_KEY, SERVICE_KEY, SESSION_KEYS, Store, app, config};

@@ -15,7 +15,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use tokio::sync::watch;
 
-use super::{HttpServer, fetch::stream_body};
+use super::{HttpServer, fetch::stream_body, header};
 
 /// A running origin. It ends when dropped.
 pub struct TestOrigin {
@@ -37,7 +37,7 @@ pub struct Asked {
 impl Asked {
     /// A header's value, or "" without one.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap_or("not ASCII"))
+        header(&self.headers, name)
     }
 }
 

@@ -316,12 +316,6 @@ fn with_origin(store: &Store, origin: &TestOrigin, variables: &[(&str, &str)]) -
     variables.map(|(name, value)| (name, value.replace("{origin}", &url))).collect()
 }
 
-/// The first cookie of a response, as the browser sends it back.
-pub fn set_cookie(answer: &reqwest::Response) -> String {
-    let line = answer.headers()["set-cookie"].to_str().expect("ASCII");
-    line.split(';').next().unwrap_or_default().to_owned()
-}
-
 /// Makes two tests of each scenario `async fn name(shop: &Shop)`, a native one and one in workerd. Each has its own
 /// shop: `scenarios!(&[("PAGE_TTL", "1")]; a_page_is_cached, a_page_expires);`
 macro_rules! scenarios {

@@ -28,7 +28,7 @@ use http::{Method, header};
 use super::commands::Counted;
 use crate::{
     schema::document,
-    support::{Reply, Store, TestOrigin},
+    support::{Reply, Store, TestOrigin, cookie_pair},
 };
 
 /// The variables of both. The ranking matters for some items, and nothing depends on the time of the half-life.
@@ -75,8 +75,7 @@ impl Replay {
         let answer = routes::handle(&self.app, request.body(body).unwrap()).await;
         let (head, body) = answer.response.into_parts();
         assert!(head.status.is_success(), "{entry:?}: {}", head.status);
-        if let Some(cookie) = head.headers.get(header::SET_COOKIE) {
-            let cookie = cookie.to_str().unwrap().split(';').next().unwrap();
+        if let Some(cookie) = cookie_pair(&head.headers) {
             self.cookies.entry(entry.visitor).or_insert_with(|| cookie.to_owned());
         }
         if matches!(entry.action, Action::View(_)) {

@@ -15,7 +15,7 @@ use edgefront_gateway::{Fault, FaultScope};
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::support::Store;
+use crate::support::{Store, item};
 
 /// Real numbers of baskets and of partners: the top lists are exact.
 mod baskets;
@@ -30,10 +30,6 @@ const START: Timestamp = Timestamp::from_millis(2_976 * WEEK * 1_000);
 
 fn after(seconds: u64) -> Timestamp {
     START + Duration::from_secs(seconds)
-}
-
-fn item(id: &str) -> ItemId {
-    ItemId::parse(id).unwrap()
 }
 
 fn items(ids: &[&str]) -> Vec<ItemId> {

@@ -50,11 +50,6 @@ async fn is_logged_in(visitor: &Visitor<'_>) -> bool {
     !Visitor::with_cookie(visitor.shop, cookie).get("/session").await.json["user"].is_null()
 }
 
-pub(super) fn token(visitor: &Visitor<'_>) -> String {
-    let cookie = visitor.cookie.as_deref().expect("a cookie");
-    cookie.trim_start_matches("__Host-session=").split('.').next().expect("a token").to_owned()
-}
-
 /// Asserts that nothing is left of these sessions but their abandoned carts.
 async fn assert_cleaned_up(shop: &Shop, tokens: &[String]) {
     shop.settled().await;
@@ -74,7 +69,7 @@ async fn a_user_sees_where_they_are_logged_in(shop: &Shop) {
     let mut gone = log_in_from(shop, "ada", "The library").await;
     gone.delete("/session").await;
     let expired = log_in_from(shop, "ada", "The old one").await;
-    shop.store.raw(&["ZADD", "recent:", "1", &token(&expired)]).await;
+    shop.store.raw(&["ZADD", "recent:", "1", &expired.token()]).await;
 
     let seen = sessions(&mut phone).await;
 
@@ -83,7 +78,7 @@ async fn a_user_sees_where_they_are_logged_in(shop: &Shop) {
     for session in &seen {
         assert!(session["seen"].as_f64().unwrap() + 1.0 > session["began"].as_f64().unwrap(), "{session}");
         let text = session.to_string();
-        assert!(!text.contains(&token(&phone)) && !text.contains(&token(&till)));
+        assert!(!text.contains(&phone.token()) && !text.contains(&till.token()));
     }
     // Without a label from the login, only the current browser is named, by its User-Agent.
     let request = till.request(Method::GET, "/sessions").header("user-agent", FIREFOX);
@@ -134,7 +129,7 @@ async fn one_device_is_logged_out_by_another(shop: &Shop) {
 
     assert_eq!((answer.status, answer.header("set-cookie")), (204, ""));
     assert!(!is_logged_in(&laptop).await && is_logged_in(&phone).await);
-    assert_cleaned_up(shop, &[token(&laptop)]).await;
+    assert_cleaned_up(shop, &[laptop.token()]).await;
     let abandoned = shop.store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
     assert_eq!((&abandoned[0][1][1], &abandoned[0][1][5]), (&json!("ada"), &json!(r#"["mug","2"]"#)));
     assert_eq!(labels(&mut phone).await, ["The phone"]);
@@ -144,7 +139,7 @@ async fn one_device_is_logged_out_by_another(shop: &Shop) {
 async fn a_device_can_log_itself_out(shop: &Shop) {
     let mut phone = log_in_from(shop, "ada", "The phone").await;
     let other = log_in(shop, "ada").await;
-    let own = token(&phone);
+    let own = phone.token();
     let path = format!("/sessions/{}", id_of(&mut phone, "The phone").await);
     assert_eq!(phone.delete(&path).await.status, 204);
     assert_eq!(phone.cookie, None);
@@ -190,13 +185,13 @@ async fn all_other_devices_are_logged_out(shop: &Shop) {
     for other in &others {
         assert!(!is_logged_in(other).await);
     }
-    assert_cleaned_up(shop, &others.iter().map(token).collect::<Vec<_>>()).await;
+    assert_cleaned_up(shop, &others.iter().map(Visitor::token).collect::<Vec<_>>()).await;
     assert_eq!(labels(&mut phone).await, ["The phone"]);
 }
 
 async fn all_devices_are_logged_out(shop: &Shop) {
     let (other, mut phone) = (log_in(shop, "ada").await, log_in(shop, "ada").await);
-    let tokens = [token(&other), token(&phone)];
+    let tokens = [other.token(), phone.token()];
     let bob = log_in(shop, "bob").await;
     assert_eq!(phone.delete("/sessions").await.status, 204);
     assert_eq!(phone.cookie, None);
@@ -207,7 +202,7 @@ async fn all_devices_are_logged_out(shop: &Shop) {
 
 async fn the_service_logs_a_user_out_everywhere(shop: &Shop) {
     let (one, other, bob) = (log_in(shop, "ada").await, log_in(shop, "ada").await, log_in(shop, "bob").await);
-    let tokens = [token(&one), token(&other)];
+    let tokens = [one.token(), other.token()];
     let answer = service(shop, Method::DELETE, "/users/ada/sessions", None).await;
     assert_eq!((answer.status, &answer.json), (200, &json!({"ended": 2})));
     assert!(!is_logged_in(&one).await && !is_logged_in(&other).await && is_logged_in(&bob).await);
@@ -267,7 +262,7 @@ async fn the_cron_cleans_up_after_an_interrupted_logout() {
     let mut laptop = log_in(&shop, "ada").await;
     laptop.put("/cart/items/mug", &json!({"quantity": 2})).await;
     // As after an isolate that is evicted right after its response.
-    let gone = token(&laptop);
+    let gone = laptop.token();
     shop.store.raw(&["HDEL", "login:", &gone]).await;
     assert_eq!(labels(&mut phone).await.len(), 1);
     shop.store.raw(&["ZADD", "recent:", "1", &gone]).await;

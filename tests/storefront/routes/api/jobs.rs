@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use http::Method;
 use serde_json::json;
 
-use super::{Visitor, devices::token, service};
+use super::{Visitor, service};
 use crate::support::{SERVICE_KEY, Shop, scenarios};
 
 scenarios!(&[];
@@ -18,7 +18,7 @@ async fn a_job_runs_and_its_report_is_stored(shop: &Shop) {
         let mut guest = Visitor::new(shop);
         guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
         if age > 0 {
-            shop.store.raw(&["ZADD", "recent:", &age.to_string(), &token(&guest)]).await;
+            shop.store.raw(&["ZADD", "recent:", &age.to_string(), &guest.token()]).await;
         }
     }
     let before = service(shop, Method::GET, "/jobs", None).await;

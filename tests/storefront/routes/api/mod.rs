@@ -4,7 +4,7 @@ use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use self::contract::Sent;
-use crate::support::{SERVICE_KEY, Shop};
+use crate::support::{SERVICE_KEY, Shop, cookie_pair, header, token_of};
 
 /// `/abandoned`.
 mod abandoned;
@@ -74,12 +74,12 @@ impl Answer {
 
     /// A header's value, or "" without one.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
+        header(&self.headers, name)
     }
 
     /// The cookie of `Set-Cookie`, as a browser sends it back.
     pub fn cookie(&self) -> Option<String> {
-        self.header("set-cookie").split(';').next().filter(|pair| !pair.is_empty()).map(str::to_owned)
+        cookie_pair(&self.headers).map(str::to_owned)
     }
 }
 
@@ -96,6 +96,11 @@ impl<'a> Visitor<'a> {
 
     pub fn with_cookie(shop: &'a Shop, cookie: impl Into<String>) -> Self {
         Self { shop, cookie: Some(cookie.into()) }
+    }
+
+    /// The token of the cookie.
+    pub fn token(&self) -> String {
+        token_of(self.cookie.as_deref().expect("a cookie")).to_owned()
     }
 
     /// A request as a page of the shop sends it.

@@ -18,11 +18,6 @@ async fn report(shop: &Shop, order: &Value) -> Answer {
     service(shop, Method::POST, "/orders", Some(order)).await
 }
 
-fn token(visitor: &Visitor<'_>) -> String {
-    let cookie = visitor.cookie.as_deref().expect("a cookie");
-    cookie.trim_start_matches("__Host-session=").split('.').next().expect("a token").to_owned()
-}
-
 async fn fill(visitor: &mut Visitor<'_>, item: &str, quantity: u32) {
     let answer = visitor.put(&format!("/cart/items/{item}"), &json!({"quantity": quantity})).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -38,7 +33,7 @@ async fn a_reported_order_is_taken_from_the_cart_of_its_session(shop: &Shop) {
         fill(&mut guest, item, quantity).await;
     }
     let items = json!([{"id": "mug", "quantity": 2}, {"id": "pan", "quantity": 3}, {"id": "bowl", "quantity": 1}]);
-    let order = json!({"order_id": "1", "items": items, "token": token(&guest)});
+    let order = json!({"order_id": "1", "items": items, "token": guest.token()});
     for _ in 0..2 {
         let answer = report(shop, &order).await;
         assert_eq!((answer.status, answer.json), (204, Value::Null));
@@ -72,9 +67,9 @@ async fn a_users_order_is_taken_from_the_cart_of_their_newest_session(shop: &Sho
 async fn a_reported_order_feeds_the_insights_once(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     fill(&mut guest, "mug", 1).await;
-    shop.store.raw(&["ZADD", &format!("viewed:{}", token(&guest)), "1", "lamp", "2", "mug"]).await;
+    shop.store.raw(&["ZADD", &format!("viewed:{}", guest.token()), "1", "lamp", "2", "mug"]).await;
     let items = json!([{"id": "mug", "quantity": 1}, {"id": "pan", "quantity": 3}]);
-    let order = json!({"order_id": "1", "items": items, "token": token(&guest)});
+    let order = json!({"order_id": "1", "items": items, "token": guest.token()});
     for _ in 0..3 {
         assert_eq!(report(shop, &order).await.status, 204);
     }

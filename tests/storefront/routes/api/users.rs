@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Answer, Visitor, devices::token, log_in, service};
+use super::{Answer, Visitor, log_in, service};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
@@ -37,7 +37,7 @@ async fn a_service_lists_the_sessions_of_a_user(shop: &Shop) {
     assert_eq!(shop.store.counts().requests - before, 1);
     let devices: Vec<_> = listed.iter().map(|session| &session["device"]).collect();
     assert_eq!(devices, [&json!("The phone"), &json!(null)], "newest login first");
-    assert!(!format!("{listed:?}").contains(&token(&ada)));
+    assert!(!format!("{listed:?}").contains(&ada.token()));
     assert_eq!(sessions(shop, "nobody").await, [] as [Value; 0]);
     assert_eq!(service(shop, Method::GET, "/users/a%20b/sessions", None).await.json["field"], "user");
 }
@@ -45,7 +45,7 @@ async fn a_service_lists_the_sessions_of_a_user(shop: &Shop) {
 async fn a_service_sees_the_cart_and_the_viewed_items_of_a_session(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     ada.put("/cart/items/mug", &json!({"quantity": 2})).await;
-    shop.store.raw(&["ZADD", &format!("viewed:{}", token(&ada)), "1", "pan", "2", "mug"]).await;
+    shop.store.raw(&["ZADD", &format!("viewed:{}", ada.token()), "1", "pan", "2", "mug"]).await;
     let id = id_of_only(shop, "ada").await;
     let before = shop.store.counts().requests;
 
@@ -55,7 +55,7 @@ async fn a_service_sees_the_cart_and_the_viewed_items_of_a_session(shop: &Shop) 
     assert_eq!((answer.status, &answer.json["id"]), (200, &json!(id)), "{answer:?}");
     assert_eq!(answer.json["cart"], json!({"items": [{"id": "mug", "quantity": 2}], "lines": 1, "quantity": 2}));
     assert_eq!(answer.json["recent"], json!(["mug", "pan"]));
-    assert!(!answer.json.to_string().contains(&token(&ada)));
+    assert!(!answer.json.to_string().contains(&ada.token()));
 }
 
 async fn a_service_ends_one_session(shop: &Shop) {

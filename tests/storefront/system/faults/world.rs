@@ -20,7 +20,7 @@ use futures_util::future::join_all;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
-use crate::support::{Reply, SERVICE_KEY, Stock, Store, TestOrigin};
+use crate::support::{Reply, SERVICE_KEY, Stock, Store, TestOrigin, header, token_of};
 
 pub const SHOP: &str = "https://shop.example";
 
@@ -44,7 +44,7 @@ pub struct Seen {
 
 impl Seen {
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
+        header(&self.headers, name)
     }
 
     pub fn json(&self) -> Value {
@@ -154,7 +154,6 @@ impl World {
 
     /// The token of the visitor's cookie.
     pub fn token(&self) -> String {
-        let cookie = self.cookie.borrow();
-        cookie.trim_start_matches("__Host-session=").split('.').next().unwrap_or_default().to_owned()
+        token_of(&self.cookie.borrow()).to_owned()
     }
 }
