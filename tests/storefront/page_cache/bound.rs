@@ -288,7 +288,7 @@ async fn a_page_that_cannot_be_stored_evicts_no_other_page_whatever_the_account_
         assert!(put(&at, &page(number), USUAL).await);
     }
     let five_gigabytes = ((5_u64 << 30) / UNIT).to_string();
-    at.raw(&["ZADD", "stored:", &five_gigabytes, ""]).await;
+    assert_eq!(at.raw(&["ZADD", "stored:", &five_gigabytes, ""]).await, 0, "the account has a sum, which changes");
     step(&at, &Event::Unstorable(0)).await;
     let there: Vec<_> = held(&at).await.pages.into_iter().map(|(hash, ..)| hash).collect();
     assert_eq!(there, [page(1).hash()]);
@@ -300,7 +300,7 @@ async fn a_deleted_account_is_rebuilt() {
     for number in 0..9 {
         put(&at, &page(number), USUAL).await;
     }
-    at.raw(&["DEL", "stored:"]).await;
+    assert_eq!(at.raw(&["DEL", "stored:"]).await, 1, "the account is there");
     for number in 20..50 {
         put(&at, &page(number), USUAL).await;
     }

@@ -3,6 +3,7 @@ use std::{rc::Rc, time::Duration};
 use edgefront::{App, carts, schema::token::Token, sessions};
 use edgefront_gateway::Fault;
 use serde_json::json;
+use upstash_rest::Command;
 
 use super::{guest, log_in, log_out, sorted, user, user_of, view, viewed_items};
 use crate::support::Store;
@@ -60,7 +61,7 @@ async fn a_damaged_list_of_abandoned_carts_does_not_stop_a_login() {
     let app = store.app(&[]);
     let ada = log_in(&app, Some(&guest(&app).await), "ada").await;
     let list = app.redis.keys().shard_of(&ada).abandoned();
-    store.raw(&["SET", &list, "another program's"]).await;
+    store.aside.run::<()>(Command::write("SET").arg(list).arg("another program's")).await.unwrap();
 
     let bob = log_in(&app, Some(&ada), "bob").await;
     assert_eq!((user_of(&app, &ada).await, user_of(&app, &bob).await.as_deref()), (None, Some("bob")));

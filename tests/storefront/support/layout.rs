@@ -1,7 +1,12 @@
 //! Translates commands on keys of the book's layout into the store's layout, so that a test reads the same in both. The
 //! key `recent:` becomes that of the token's shard if the command names a token, and otherwise those of all shards.
 
-use edgefront::schema::{keys::Keys, shard::Shard, token::Token};
+use edgefront::schema::{
+    families::{FAMILIES, FamilyRow, Group},
+    keys::Keys,
+    shard::Shard,
+    token::Token,
+};
 use serde_json::{Value, json};
 
 /// Merges the replies to the translated commands into the reply to the original command.
@@ -12,6 +17,13 @@ type Gather = fn(&[&str], Vec<Value>) -> Value;
 pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
     let said = |command: &[&str]| command.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     let [name, key, rest @ ..] = command else { return (vec![said(command)], only) };
+    // A script's caller names keys of the store's layout.
+    if *name == "EVAL" {
+        return (vec![said(command)], only);
+    }
+    if *name != "KEYS" {
+        assert_prefix(key);
+    }
     if !keys.is_sharded() {
         return (vec![said(command)], only);
     }
@@ -44,28 +56,48 @@ pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
     }
 }
 
-/// The hash tags of a key's family, one for each place in which the key may be. The empty tag: the key has none.
+/// The hash tags of a key, one for each place in which the key may be. The empty tag: the key has none.
 fn tags(keys: Keys, command: &str, key: &str, rest: &[&str]) -> Vec<String> {
-    let (family, name) = key.split_once(':').unwrap_or((key, ""));
     let number = |shard: Shard| format!("{{{}}}", shard.number());
     let of_token = |text: &&str| Token::parse(text).map(|token| number(keys.shard_of(&token)));
     let everywhere = || keys.shards().map(number).collect::<Vec<_>>();
-    let one = |tag: &str| vec![tag.to_owned()];
-    match family {
-        "viewed" if name.is_empty() => one("{pages}"),
-        "cache" | "variants" | "render" | "purged" | "pages" | "dying" | "bytes" | "ranked" => one("{pages}"),
-        "rescaled" => one(if name.is_empty() { "{pages}" } else { "{orders}" }),
-        "schedule" | "delay" | "inv" | "flash" | "held" => one("{rows}"),
-        "bought" | "led-to" => one("{orders}"),
-        "viewed" | "cart" => vec![of_token(&name).expect("a token of ours: other code's are for Store::book")],
-        "order" => everywhere().into_iter().chain(one("{orders}")).collect(),
-        "login" | "recent" | "abandoned" | "sessions" | "devices" | "once" => match rest.iter().find_map(of_token) {
+    match *rows(key) {
+        [] => vec![String::new()],
+        [row] if row.group != Group::Sessions => vec![row.group.tag().to_owned()],
+        [FamilyRow { name: "{token}", family, .. }] => {
+            let token = &key[family.prefix().len()..];
+            vec![of_token(&token).expect("a token of ours: other code's are for Store::book")]
+        }
+        [_] => match rest.iter().find_map(of_token) {
             Some(tag) => vec![tag],
-            None if ["HSET", "ZADD", "XADD", "SET"].contains(&command) => one("{0}"),
+            None if ["HSET", "ZADD", "XADD", "SET"].contains(&command) => vec!["{0}".to_owned()],
             None => everywhere(),
         },
-        _ => one(""),
+        // `order:{order}` and `once:{hash}` are in all shards, and in another group, too.
+        ref rows => {
+            let others = rows.iter().filter(|row| row.group != Group::Sessions);
+            everywhere().into_iter().chain(others.map(|row| row.group.tag().to_owned())).collect()
+        }
     }
+}
+
+/// Panics if `key` has a prefix that no family has, because nobody would read it.
+fn assert_prefix(key: &str) {
+    let is_known = FAMILIES.iter().any(|row| key.starts_with(row.family.prefix()));
+    assert!(is_known || !key.contains(':'), "{key}: no family of the schema has this prefix");
+}
+
+/// The rows of the schema that describe `key`. None for a key without a colon, which no family has.
+///
+/// Panics if a key with a colon is in no family, or has a hash tag already.
+fn rows(key: &str) -> Vec<&'static FamilyRow> {
+    assert!(!key.contains(":{"), "{key}: name the key of the book's layout, or send the command to `aside`");
+    let of_family = FAMILIES.iter().filter(|row| key.starts_with(row.family.prefix()));
+    let (named, others): (Vec<_>, Vec<_>) = of_family.partition(|row| row.pattern() == key);
+    let rows =
+        if named.is_empty() { others.into_iter().filter(|row| row.name.starts_with('{')).collect() } else { named };
+    assert!(!rows.is_empty() || !key.contains(':'), "{key}: no family of the schema has this key");
+    rows
 }
 
 fn tagged(key: &str, tag: &str) -> String {
