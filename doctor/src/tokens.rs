@@ -47,8 +47,8 @@ pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
 /// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`, `.AspNetCore.Antiforgery.…` or `crumb` of hapi. Such
 /// a token changes at most a form.
 pub fn is_csrf_cookie(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
     const PARTS: [&str; 4] = ["csrf", "xsrf", "antiforgery", "requestverification"];
+    let name = name.to_ascii_lowercase();
     name == HAPI_COOKIE || PARTS.iter().any(|part| name.contains(part)) && !name.contains("sess")
 }
 

@@ -322,8 +322,8 @@ fn a_session_that_a_page_for_everybody_sets_is_personal_because_only_a_full_bask
 fn many_products_at_the_top_are_items_and_known_names_stay_personal() {
     let page = |cookie: bool| {
         move |asked: &Asked| {
-            let links: String =
-                (b'a'..=b'z').map(|name| format!("<a href='/blue-{}-mug'>Mug</a>", name as char)).collect();
+            let links =
+                ('a'..='z').map(|name| format!("<a href='/blue-{name}-mug'>Mug</a>")).collect::<Vec<_>>().concat();
             let page = Reply::html(format!("{links}<a href='/cart'>Cart</a>"));
             if cookie { page.with("set-cookie", &format!("sid=of-{}; Path=/", asked.number)) } else { page }
         }

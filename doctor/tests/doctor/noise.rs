@@ -135,7 +135,7 @@ fn a_field_that_a_token_signs_is_in_a_hole_too() {
     assert!(holes.contains("input[name='security_hash'] <- token"), "{report:#}");
 }
 
-/// As WooCommerce shows related products, in random order.
+/// As `WooCommerce` shows related products, in random order.
 #[test]
 fn random_products_are_a_warning_and_cost_no_hits() {
     let page = |asked: &Asked| {
