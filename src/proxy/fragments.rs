@@ -184,7 +184,8 @@ pub async fn with_fragments<F>(
 /// Returns whether the body of a response is no text.
 #[must_use]
 pub fn is_compressed(headers: &HeaderMap) -> bool {
-    headers.get_all(header::CONTENT_ENCODING).iter().any(|coding| coding != "identity" && !coding.is_empty())
+    let is_none = |coding: &[u8]| coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
+    headers.get_all(header::CONTENT_ENCODING).iter().any(|coding| !is_none(coding.as_bytes()))
 }
 
 /// The origin's response with its ESI expanded for the visitor of `visit`; any other response as it is. A response that
@@ -235,4 +236,21 @@ async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result
     }
     parts.extensions.insert(Processed::Expanded);
     Ok(Response::from_parts(parts, page.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, header};
+
+    use super::is_compressed;
+
+    #[test]
+    fn identity_is_no_compression_in_any_spelling() {
+        for (coding, expected) in
+            [("", false), ("identity", false), ("Identity", false), ("gzip", true), ("GZIP", true)]
+        {
+            let headers = HeaderMap::from_iter([(header::CONTENT_ENCODING, coding.parse().unwrap())]);
+            assert_eq!(is_compressed(&headers), expected, "{coding}");
+        }
+    }
 }
