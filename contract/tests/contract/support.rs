@@ -390,14 +390,11 @@ impl Shop {
         if self.has(Fault::RowsMissing) && ids.iter().any(|id| *id != "mug") {
             return reply(404, "[]", &[]);
         }
-        reply(
-            200,
-            match self.fault {
-                Fault::RowsObject => r#"{"mug":{"id":"mug"}}"#,
-                Fault::RowsWithoutId => r#"[{"name":"mug"}]"#,
-                _ => r#"[{"id":"mug","stock":3}]"#,
-            },
-            &[],
-        )
+        let rows = match self.fault {
+            Fault::RowsObject => r#"{"mug":{"id":"mug"}}"#,
+            Fault::RowsWithoutId => r#"[{"name":"mug"}]"#,
+            _ => r#"[{"id":"mug","stock":3}]"#,
+        };
+        reply(200, rows, &[])
     }
 }
