@@ -54,7 +54,7 @@ impl Examiner<'_> {
     /// Invisible differences between two renders that also change between two requests of one visitor, such as a time or the id of
     /// a request in a script. None as for [`Examiner::examine`].
     ///
-    /// The id of a cart that the shop creates for each request is none, and neither is the question of a form in an image.
+    /// The id of a cart that the shop creates for each request is no noise, and neither is the image of a captcha.
     pub async fn noise_of_requests(
         &self,
         first: &SharedRender,
@@ -64,8 +64,8 @@ impl Examiner<'_> {
     ) -> Option<Vec<Difference>> {
         let has_form = !tokens::post_actions(&first.text()).is_empty();
         let is_candidate = |found: &&Difference| {
-            let is_needed_alone = found.changes.has_id || found.changes.has_image && has_form;
-            found.kind == DifferenceKind::Content && !is_needed_alone
+            let belongs_to_visitor = found.changes.has_id || found.changes.has_image && has_form;
+            found.kind == DifferenceKind::Content && !belongs_to_visitor
         };
         let candidates: Vec<_> = differences.iter().filter(is_candidate).cloned().collect();
         let rules = &self.app.config.page.cookies;

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-/// Words of names whose values a visitor needs alone, although a shop may give another one to each request.
+/// Words in the names of values that belong to one visitor, even if the shop sends a new value with each response.
 const NAMES_OF_IDS: [&str; 9] = ["cart", "basket", "guest", "anonymous", "session", "token", "jwt", "secret", "key"];
 
 /// The values that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The piece of each value, from the first one of the place on, and the value's number in the piece. None: the versions have other
-    /// numbers of pieces or values.
+    /// The piece of each value, from the first one of the place on, and the value's number in the piece. None: the versions
+    /// differ in the number of pieces or values, or were not compared.
     values: Option<BTreeSet<(usize, usize)>>,
     /// A value's name is one of [`NAMES_OF_IDS`].
     pub has_id: bool,
@@ -38,7 +38,9 @@ impl Changes {
                 // The value of a field or a `meta` element has its name in another attribute.
                 let is_named = ["<input", "<meta"].iter().any(|tag| text.starts_with(tag));
                 let names = if is_named { of_one.iter().filter(|own| own != &one).copied().collect() } else { vec![] };
-                changes.has_id |= names_id(name) || names.into_iter().any(names_id);
+                // An entry `id` belongs to an object, whose name stands before it.
+                let before = of_one.iter().take(if is_id(name) { value } else { 0 }).copied();
+                changes.has_id |= names_id(name) || names.into_iter().chain(before).any(names_id);
                 changes.has_image |= is_image(text) && (name.contains("src") || one.contains("src"));
                 changes.are_nonces &= name.contains("nonce=\"") && text.starts_with('<');
                 numbers.insert((piece, value));
@@ -49,8 +51,8 @@ impl Changes {
         changes
     }
 
-    /// Returns whether all values of other changes, which begin `after` so many pieces, are among these. Changes in the number of values
-    /// explain all changes there.
+    /// Returns whether these changes contain all changes of `other`, whose first piece is number `after` here. If the number of values
+    /// differs, they contain all.
     pub fn cover(&self, other: &Self, after: usize) -> bool {
         let Some(known) = &self.values else { return true };
         let is_known = |(piece, value): &(usize, usize)| known.contains(&(piece + after, *value));
@@ -81,6 +83,12 @@ fn names_id(text: &str) -> bool {
         NAMES_OF_IDS.iter().any(|name| *name == word || *name == singular)
     };
     text.split(|character: char| !character.is_ascii_alphanumeric()).flat_map(words_of_name).any(is_name)
+}
+
+/// Returns whether an entry has the name `id` or a similar one.
+fn is_id(text: &str) -> bool {
+    let mut words = text.split(|character: char| !character.is_ascii_alphanumeric());
+    words.any(|word| ["id", "uid", "uuid"].iter().any(|name| name.eq_ignore_ascii_case(word)))
 }
 
 /// The words of a name such as `cartId`.
@@ -135,6 +143,8 @@ mod tests {
     #[test]
     fn ids_images_and_nonces_are_known() {
         assert!(changes("S={\"cartId\":\"5b0c", "S={\"cartId\":\"9f1d").has_id);
+        let nested = |id: &str| format!("S={{\"cart\":{{\"currency\":\"EUR\",\"id\":\"{id}\"}}}}");
+        assert!(changes(&nested("5b0c"), &nested("9f1d")).has_id);
         assert!(changes("<input name=\"cart_id\" value=\"1\">", "<input name=\"cart_id\" value=\"2\">").has_id);
         assert!(changes("<img src=\"/captcha/1\">", "<img src=\"/captcha/2\">").has_image);
         assert!(!changes("<img alt=\"1\" src=\"/a\">", "<img alt=\"2\" src=\"/a\">").has_image);

@@ -61,7 +61,7 @@ pub fn names_session(name: &str) -> bool {
 
 /// Rules for the cookies that a page sets. If the shop is silent about sharing, such a cookie counts as personal.
 ///
-/// A visitor with an unknown cookie gets the pages that the shop claims for everybody. On such a page, only a cookie that suggests a
+/// A visitor with an unknown cookie gets the pages that the shop declares public. On such a page, only a cookie that suggests a
 /// session counts as personal: the doctor's own sessions are empty, so its trial does not show a full cart. `--login` shows it.
 pub fn drop(page: &Refused) -> Advice {
     let rules = &page.config.cookies;

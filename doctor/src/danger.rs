@@ -209,7 +209,7 @@ fn is_accepted_loss(page: &Examined, visit: &Visit) -> bool {
 
 /// A warning if stored pages have visible content that belongs to no visitor, although it changes at each request.
 pub fn warning_on_random(kind: &str, pages: &[&Examined]) -> Option<String> {
-    let page = pages.iter().find(|page| page.changes_for_one_visitor)?;
+    let page = pages.iter().find(|page| page.has_random_content)?;
     let is_text = |found: &&Difference| found.kind == DifferenceKind::VisibleText;
     let Difference { one, other, .. } = page.renders_differ.iter().flatten().find(is_text)?;
     let path = path_pattern(kind);
@@ -223,7 +223,7 @@ pub fn warning_on_random(kind: &str, pages: &[&Examined]) -> Option<String> {
 /// Two visitors without cookies get different pages.
 fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
     let differences = page.renders_differ.as_ref().filter(|differences| !differences.is_empty())?;
-    if page.changes_for_one_visitor {
+    if page.has_random_content {
         return None;
     }
     let (who, consequence) = match (page.is_declared_shared, page.verdict.is_ok()) {

@@ -61,7 +61,7 @@ pub struct Difference {
     /// The pieces of the first render.
     #[serde(skip)]
     pub pieces: Range<usize>,
-    /// The values that differ. Empty for visible text.
+    /// The values that differ. Not compared for visible text.
     #[serde(skip)]
     pub changes: Changes,
     /// Another render for the same visitor differs here, too.
@@ -107,8 +107,8 @@ impl Difference {
         }
     }
 
-    /// Returns whether this difference explains another one: it is of the same kind, and at the same place of the first
-    /// render, and has the same values there.
+    /// Returns whether this difference explains another one: it has the same kind and place, and covers all pieces and values of
+    /// the other one.
     pub fn explains(&self, other: &Self) -> bool {
         let has_its_end = other.pieces.end <= self.pieces.end;
         let after = other.pieces.start.checked_sub(self.pieces.start).filter(|_| has_its_end);

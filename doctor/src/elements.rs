@@ -164,7 +164,7 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
 }
 
 /// Selectors of the elements with a token: fields, `meta` elements, scripts, and forms with one in their address. None if something
-/// else differs between `one` and `other`, too, except for `noise`. A field of the noise counts: a token may sign it.
+/// else differs between `one` and `other`, too, except for `noise`. A form field counts although it is noise, because a token may sign it.
 pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for (difference, (at, at_other)) in difference::between(one, other, &[]).iter().zip(one.changes_to(other)) {

@@ -56,8 +56,8 @@ pub struct Examined {
     pub renders_differ: Option<Vec<Difference>>,
     /// Further differences of the two renders: invisible values that change at each request of the same visitor, too.
     pub noise: Vec<Difference>,
-    /// See [`Examiner::changes_for_one_visitor`].
-    pub changes_for_one_visitor: bool,
+    /// See [`Examiner::has_random_content`].
+    pub has_random_content: bool,
     /// The paths of the shop to which forms of the page are sent by POST.
     pub posts_to: Vec<String>,
     /// The fragments of the stored page (ESI).
@@ -111,7 +111,7 @@ impl Examiner<'_> {
         let mut noise = Noise { places: between_renders.clone(), has_later_render: false };
         let of_requests = self.noise_of_requests(&first, &between_renders, (&key, url), &own).await?;
         let renders_differ: Vec<_> = between_renders.into_iter().filter(|found| !of_requests.contains(found)).collect();
-        let changes_for_one_visitor = self.changes_for_one_visitor(&first, &renders_differ, (&key, url), &own).await?;
+        let has_random_content = self.has_random_content(&first, &renders_differ, (&key, url), &own).await?;
         let stored = first.stored.as_ref().ok().map(|page| &**page);
         let mut visits = vec![Visit {
             visitor: Visitor::WithoutCookies,
@@ -166,7 +166,7 @@ impl Examiner<'_> {
             posts_to: targets.iter().map(|target| target.path().to_owned()).collect(),
             renders_differ: Some(renders_differ.into_iter().take(MAX_NAMED).collect()),
             noise: of_requests,
-            changes_for_one_visitor,
+            has_random_content,
             visits,
         })
     }
@@ -310,7 +310,7 @@ impl Examined {
             headers: Vec::new(),
             renders_differ: None,
             noise: Vec::new(),
-            changes_for_one_visitor: false,
+            has_random_content: false,
             posts_to: Vec::new(),
             fragments: Vec::new(),
             template: None,
@@ -355,7 +355,8 @@ impl Examined {
         self.renders_differ.iter().flatten().next().is_some()
     }
 
-    /// The cookies of the signed-in visitor, if this visitor sees what everybody sees. A basket would show.
+    /// The cookies of the signed-in visitor, if this visitor's page equals the shared page. The account has a basket, so a personal page
+    /// would differ.
     pub fn harmless_cookies(&self) -> Vec<String> {
         let is_harmless = |visit: &&Visit| visit.visitor == Visitor::SignedIn && visit.differences.is_empty();
         self.visits.iter().filter(is_harmless).flat_map(|visit| &visit.cookies).cloned().collect()

@@ -48,7 +48,7 @@ pub async fn note(
         let Some(shared) = render::for_everybody(&app, &key).await else { continue };
         let Err(why) = shared.stored else { continue };
         let file = file.path();
-        let rule = format!("{name}@{}", siblings(file, examined));
+        let rule = format!("{name}@{}", paths_of_rule(file, examined));
         if let Some(settings) = dropped(shop, settings, &key, &rule).await? {
             let note = format!(
                 "{file} sets {name}, too: COOKIES_DROPPED {rule} keeps the cookie out of such files. Otherwise only a visitor's \
@@ -86,9 +86,9 @@ async fn dropped(
     Ok(shared.filter(|shared| shared.stored.is_ok()).map(|_| settings))
 }
 
-/// The files in the same folder. Only the file itself at the top, or if pages are in its folder: the rule could store pages that no
-/// trial has compared.
-fn siblings(file: &str, examined: &[Examined]) -> String {
+/// The paths of the rule for a file: its folder. The file alone if it is at the top, or if its folder has an examined page: the rule
+/// could store pages that no trial has compared.
+fn paths_of_rule(file: &str, examined: &[Examined]) -> String {
     let folder = file.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| !folder.is_empty());
     let pattern = folder.map(|folder| format!("{folder}/*"));
     let has_page = |pattern: &String| {

@@ -51,7 +51,7 @@ impl Diagnosis {
             if let Some((text, rule)) = personal {
                 return Ok(report.keep_personal(text, rule, &self.settings));
             }
-            let why = if are_nonces {
+            let remedy = if are_nonces {
                 format!(
                     "None: the nonces of {} differ at each request. To share it, {}",
                     page.url,
@@ -60,7 +60,7 @@ impl Diagnosis {
             } else {
                 format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url)
             };
-            report.remedy = Some(why);
+            report.remedy = Some(remedy);
             return Ok(settings);
         }
         if endangered.contains(&page.url) {

@@ -21,9 +21,9 @@ use super::{
 const REQUESTS: usize = 3;
 
 impl Examiner<'_> {
-    /// Returns whether a page that edgefront stores differs in visible text between two visitors without cookies, and changes at all of
-    /// these places at each request of a visitor with a session, too. None as for [`Examiner::examine`].
-    pub async fn changes_for_one_visitor(
+    /// Returns whether a stored page has random content: its visible text differs between two visitors without cookies, and all these
+    /// places also change between requests of one session. None as for [`Examiner::examine`].
+    pub async fn has_random_content(
         &self,
         first: &SharedRender,
         differences: &[Difference],
@@ -31,11 +31,15 @@ impl Examiner<'_> {
         own: &[(Visitor, Page, HeaderValue)],
     ) -> Option<bool> {
         let is_visible = differences.iter().any(|found| found.kind == DifferenceKind::VisibleText);
+        // Tokens and ids belong to one visitor, although they may change at each request.
+        let is_personal = |found: &Difference| {
+            found.kind.is_token() || found.kind == DifferenceKind::CookieValue || found.changes.has_id
+        };
         let rules = &self.app.config.page.cookies;
         let has_session = |own: &&(Visitor, Page, HeaderValue)| {
             own.0 != Visitor::WithAnalytics && chance::keeps_session(&own.1, &own.2, rules)
         };
-        let is_candidate = is_visible && first.stored.is_ok();
+        let is_candidate = is_visible && first.stored.is_ok() && !differences.iter().any(is_personal);
         let Some((_, page, cookies)) = own.iter().find(has_session).filter(|_| is_candidate) else {
             return Some(false);
         };
@@ -49,8 +53,8 @@ impl Examiner<'_> {
     }
 }
 
-/// Returns whether the pages of one visitor change at all places of a page for everybody. A piece that all of the visitor's
-/// pages have there, and the page for everybody lacks, belongs to the visitor.
+/// Returns whether the pages of one visitor change at all places of the shared page. A piece that all of the visitor's pages have
+/// there, and the shared page lacks, belongs to the visitor.
 fn is_random(first: &Pieces, places: &[Range<usize>], own: &[Pieces]) -> bool {
     let texts: Vec<HashSet<&str>> = own.iter().map(|page| page.texts().iter().map(String::as_str).collect()).collect();
     let is_steady = |text: &&String| texts.iter().all(|texts| texts.contains(text.as_str()));

@@ -44,8 +44,8 @@ pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
     pairs.find(accepts_any).map(|(name, _)| name)
 }
 
-/// Returns whether a cookie keeps a CSRF token by its name, such as `XSRF-TOKEN`, `.AspNetCore.Antiforgery.…` or `crumb` of hapi. Such
-/// a token changes at most a form.
+/// Returns whether the name of a cookie suggests a CSRF token, such as `XSRF-TOKEN`, `.AspNetCore.Antiforgery.…` or `crumb` of hapi.
+/// Such a cookie changes at most the token in forms.
 pub fn is_csrf_cookie(name: &str) -> bool {
     const PARTS: [&str; 4] = ["csrf", "xsrf", "antiforgery", "requestverification"];
     let name = name.to_ascii_lowercase();
@@ -92,7 +92,7 @@ fn hidden_values(html: &str) -> Vec<String> {
     start_tags(html).filter(is_hidden).filter_map(|tag| attribute(&tag, "value")).collect()
 }
 
-/// Returns whether a text is hidden fields, and the value of one looks like a token, which may sign the others. The name is no criterion:
+/// Returns whether a text consists of hidden fields, and the value of one looks like a token, which may sign the others. The name is no criterion:
 /// web2py uses `_formkey`, and Plack's `CSRFBlock` uses `SEC`.
 pub fn are_hidden_tokens(text: &str) -> bool {
     let is_hidden = |tag: &StartTag<()>| {

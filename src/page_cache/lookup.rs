@@ -123,11 +123,11 @@ pub struct LeaseTerms {
 pub enum RankRead {
     /// The page is not fresh: its render needs the rank.
     IfStale,
-    /// Always, if the caller requests no lease and has no copy. Otherwise as `IfStale`.
-    Always,
+    /// Also for a fresh page, if the caller requests no lease and has no copy.
+    EvenIfFresh,
 }
 
-/// The parts of a lookup besides the page.
+/// The lease, the rank and the session that a lookup requests.
 #[derive(Debug, Clone, Copy)]
 pub struct LookupTerms<'a> {
     /// None: no lease is granted, so a read replica may answer.
@@ -188,7 +188,7 @@ impl<'a> Lookup<'a> {
     fn command(&self, keys: Keys, LookupTerms { lease, rank, session }: LookupTerms<'_>) -> Command {
         let request = lease.map(|lease| lease.request);
         let below = if let Some(LeaseRequest::IfPopular(limit)) = request { limit.to_string() } else { String::new() };
-        // Without a lease and a copy, the script reads the rank of a fresh page. `-` is a copy of no render, so it prevents this.
+        // Without a lease and a copy, the script reads the rank of a fresh page. `-` names no render, and the script skips that read.
         let no_copy = if lease.is_none() && rank == RankRead::IfStale { "-" } else { "" };
         let hash = self.key.hash();
         let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
@@ -277,7 +277,7 @@ pub async fn look_up(
     held: Option<&StoredPage>,
     now: Timestamp,
 ) -> Result<LookupResult, Error> {
-    let terms = LookupTerms { lease: None, rank: RankRead::Always, session: None };
+    let terms = LookupTerms { lease: None, rank: RankRead::EvenIfFresh, session: None };
     let (lookup, command) = Lookup::new(redis.keys(), key, Wanted { selecting, held }, now, terms)?;
     let found = lookup.read(redis.run(redis.near(command)).await?)?;
     Ok(if redis.has_read_regions() { found.not_older_than(held) } else { found })

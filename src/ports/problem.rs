@@ -25,9 +25,10 @@ const SERVER_ERROR_DETAIL: &str = "the server failed to answer, and the request 
 const CONTENT_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
-/// The part that failed.
+/// The side that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureSource {
+    /// edgefront, Redis or the database.
     Edgefront,
     /// The origin did not answer.
     Origin,

@@ -73,7 +73,7 @@ pub(super) fn rewrite_paths(headers: &mut HeaderMap, prefix: &str) {
 }
 
 fn without_prefix(line: &HeaderValue, prefix: &str) -> HeaderValue {
-    let text = String::from_utf8_lossy(line.as_bytes());
+    let Ok(text) = str::from_utf8(line.as_bytes()) else { return line.clone() };
     let below = |path: &str| match path.trim().strip_prefix(prefix)? {
         "" => Some(" Path=/".to_owned()),
         path => path.starts_with('/').then(|| format!(" Path={path}")),

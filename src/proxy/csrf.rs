@@ -90,8 +90,9 @@ pub fn is_cross_site(uri: &Uri, headers: &HeaderMap) -> bool {
     origin.as_ref().and_then(Url::host_str).is_some_and(|host| !is_own(host))
 }
 
-/// Returns whether a page loads the response as a part of itself, such as an image or a frame.
-pub fn is_embedded(headers: &HeaderMap) -> bool {
+/// Returns whether the browser says that the request is no top-level navigation: an image, a frame or a `fetch`. False without
+/// these headers.
+pub fn is_subrequest(headers: &HeaderMap) -> bool {
     let is_other = |name, link: &str| headers.get(name).is_some_and(|value| value != link);
     is_other("sec-fetch-mode", "navigate") || is_other("sec-fetch-dest", "document")
 }

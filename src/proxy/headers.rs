@@ -85,8 +85,9 @@ fn is_root_of(root: &str, origin: &Url) -> bool {
     let has_credentials = !root.username().is_empty() || root.password().is_some();
     let is_without_tls =
         root.scheme() == "http" && root.port().is_none() && origin.scheme() == "https" && origin.port().is_none();
-    let has_port = root.port_or_known_default() == origin.port_or_known_default() && root.scheme() == origin.scheme();
-    root.host() == origin.host() && !has_credentials && (has_port || is_without_tls)
+    let has_same_scheme_and_port =
+        root.port_or_known_default() == origin.port_or_known_default() && root.scheme() == origin.scheme();
+    root.host() == origin.host() && !has_credentials && (has_same_scheme_and_port || is_without_tls)
 }
 
 /// Returns whether a browser reads a path as `//host`: it treats a backslash as a slash and ignores tabs (URL standard,

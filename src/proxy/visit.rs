@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::csrf::{is_cross_site, is_embedded};
+use super::csrf::{is_cross_site, is_subrequest};
 use crate::{
     App,
     metrics::traffic::Metric,
@@ -102,7 +102,7 @@ impl RequestHead {
         Self { method: request.method().clone(), uri: request.uri().clone(), headers: request.headers().clone() }
     }
 
-    /// Returns whether the browser may have kept the session cookie back (`SameSite=Lax`): another site sent this request, which has
+    /// Returns whether the browser may have withheld the session cookie (`SameSite=Lax`): another site sent this request, which has
     /// no session cookie and follows no link.
     #[must_use]
     pub fn may_lack_session_cookie(&self) -> bool {
@@ -128,6 +128,6 @@ impl RequestHead {
 }
 
 fn may_lack_session_cookie(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
-    let is_link = method.is_safe() && !is_embedded(headers);
+    let is_link = method.is_safe() && !is_subrequest(headers);
     !is_link && !cookie::is_sent(headers) && is_cross_site(uri, headers)
 }

@@ -1,4 +1,4 @@
-//! A visitor's next pages must show the visitor's change, in spite of the kept content of holes. Changes are unsafe requests, if
+//! A visitor's next pages must show the visitor's change, although isolates keep the content of holes. Changes are unsafe requests, if
 //! holes show their effect; redirects to pages that may show a message; and choices (`CHOICES`).
 
 use http::{StatusCode, header};
@@ -14,7 +14,7 @@ use crate::{
     sessions::cookie,
 };
 
-/// A request that may change what the visitor's next pages show.
+/// A request that may change the visitor's next pages.
 pub struct Change {
     kind: Kind,
     /// The visitor makes a choice that the shop's session keeps.
@@ -24,14 +24,14 @@ pub struct Change {
 enum Kind {
     /// An unsafe request, if holes show its effect. This isolate forgets the visitor's content before the request and after
     /// it, because a page may fill holes meanwhile. For other isolates, the response carries [`cookie::changed`].
-    Unsafe(VisitorFacts),
+    Unsafe(ContentKeys),
     Other {
         has_cookies: bool,
     },
 }
 
-/// The isolate's content of one visitor's holes.
-struct VisitorFacts {
+/// The keys of the hole content that this isolate keeps for one visitor.
+struct ContentKeys {
     /// The session whose facts fill holes.
     token: Option<Token>,
     /// The visitor whose content fills holes; None without cookies.
@@ -39,7 +39,7 @@ struct VisitorFacts {
 }
 
 impl Change {
-    /// None in the edge tier: the home tier marks the changes of requests that pass it.
+    /// None in the edge tier: the home tier marks the changes of requests that go through the edge tier.
     pub fn begin(app: &App, request: &Request, now: Timestamp) -> Option<Self> {
         if app.home.is_some() {
             return None;
@@ -51,17 +51,17 @@ impl Change {
             return Some(Self { kind: Kind::Other { has_cookies }, is_choice });
         }
         let token = pages.holes.has_facts().then(|| app.keyring.read(headers, now)).flatten();
-        let facts = VisitorFacts { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &pages.headers)) };
-        facts.forget(app);
-        Some(Self { kind: Kind::Unsafe(facts), is_choice })
+        let keys = ContentKeys { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &pages.headers)) };
+        keys.forget(app);
+        Some(Self { kind: Kind::Unsafe(keys), is_choice })
     }
 
     /// Lets the visitor's next pages show the change.
     pub fn end(self, app: &App, response: &mut Response) {
         let is_shown = match self.kind {
-            Kind::Unsafe(facts) => {
-                facts.forget(app);
-                facts.visitor.is_some() || response.headers().contains_key(header::SET_COOKIE)
+            Kind::Unsafe(keys) => {
+                keys.forget(app);
+                keys.visitor.is_some() || response.headers().contains_key(header::SET_COOKIE)
             }
             Kind::Other { has_cookies } => may_show_message(app, has_cookies, response),
         };
@@ -74,7 +74,7 @@ impl Change {
     }
 }
 
-impl VisitorFacts {
+impl ContentKeys {
     fn forget(&self, app: &App) {
         if let Some(token) = &self.token {
             app.pages.facts.forget(token);

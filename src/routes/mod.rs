@@ -4,7 +4,7 @@
 //! - `storefront`: pages from the cache, or the origin's responses.
 //! - `api`: `/_edge/v1`, a table of routes and their handlers.
 //! - `dashboard`: `/_edge/`, the operator's page.
-//! - `change`: requests after which the visitor's next pages show what the visitor changed.
+//! - `change`: requests whose effect the visitor's next pages must show.
 //! - `counted`: each answer counts in the traffic counters.
 //! - `sync`: with read regions, each visitor reads their own changes.
 //! - `tiers`: requests from the edge tier to the home tier.

@@ -1,4 +1,4 @@
-//! wrangler.toml: the configuration of the Worker. Only this module reads the file.
+//! wrangler.toml: the configuration of the Worker. Only this module parses the file.
 
 use std::fs;
 

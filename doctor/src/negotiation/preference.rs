@@ -19,7 +19,7 @@ const WORDS: [&str; 8] =
     ["lang", "langs", "setlang", "changelang", "switchlang", "selectlang", "culture", "setculture"];
 
 /// Whole words of addresses that set a place or a tax, together with one of [`VERBS`].
-const PLACES: [&str; 8] = ["country", "region", "store", "branch", "vat", "tax", "zip", "postcode"];
+const PLACES_AND_TAXES: [&str; 8] = ["country", "region", "store", "branch", "vat", "tax", "zip", "postcode"];
 const VERBS: [&str; 4] = ["set", "select", "change", "switch"];
 
 /// A preference that a shop keeps for a visitor.
@@ -28,7 +28,7 @@ pub enum Preference {
     Language,
     Currency,
     /// A country, a store, or prices with or without taxes.
-    Place,
+    PlaceOrTax,
 }
 
 impl Preference {
@@ -44,8 +44,8 @@ impl Preference {
     pub fn named_in(address: &str) -> Self {
         if address.to_ascii_lowercase().contains("currenc") {
             Self::Currency
-        } else if names_place(address) {
-            Self::Place
+        } else if sets_place_or_tax(address) {
+            Self::PlaceOrTax
         } else {
             Self::Language
         }
@@ -61,7 +61,7 @@ impl Preference {
         match self {
             Self::Language => "language",
             Self::Currency => "currency",
-            Self::Place => "country, store or tax",
+            Self::PlaceOrTax => "country, store or tax",
         }
     }
 
@@ -73,7 +73,7 @@ impl Preference {
 
 /// Returns whether an address or a name has a word for a language or a currency, or sets a place.
 pub fn names_preference(address: &str) -> bool {
-    if names_place(address) {
+    if sets_place_or_tax(address) {
         return true;
     }
     let address = address.to_ascii_lowercase();
@@ -82,8 +82,8 @@ pub fn names_preference(address: &str) -> bool {
 }
 
 /// Returns whether a part of an address sets a place or a tax, such as `/set-country/AT` or `?changeStore=7`.
-fn names_place(address: &str) -> bool {
-    let is_place = |word: &str| PLACES.iter().any(|own| own.eq_ignore_ascii_case(word));
+fn sets_place_or_tax(address: &str) -> bool {
+    let is_place = |word: &str| PLACES_AND_TAXES.iter().any(|own| own.eq_ignore_ascii_case(word));
     let is_verb = |word: &str| VERBS.iter().any(|own| own.eq_ignore_ascii_case(word));
     let is_both = |word: &str| {
         let word = word.to_ascii_lowercase();
@@ -105,7 +105,7 @@ pub fn is_switch(url: &Url) -> bool {
     let has_value =
         Preference::of(last).is_some() || url.query_pairs().any(|(_, value)| Preference::of(&value).is_some());
     let address = &url[url::Position::BeforePath..];
-    names_place(address) || has_value && names_preference(address)
+    sets_place_or_tax(address) || has_value && names_preference(address)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ const fn known_names(preference: Preference) -> &'static [&'static str] {
             "lang",
         ],
         Preference::Currency => &["currency", "CURRENCY"],
-        Preference::Place => &[],
+        Preference::PlaceOrTax => &[],
     }
 }
 

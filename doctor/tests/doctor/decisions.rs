@@ -302,7 +302,7 @@ fn the_examined_address_is_not_proposed_as_the_origin() {
 }
 
 #[test]
-fn a_session_that_a_page_for_everybody_sets_is_personal_because_only_a_full_basket_shows() {
+fn the_session_of_a_public_page_is_personal_unless_the_account_sees_the_same_page() {
     let shop = Shop::start(|asked| silent(asked, "").with("cache-control", "s-maxage=60"));
     let report = shop.examine(&[]);
     assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ shopsession@/, shopsession@/books/*/");

@@ -132,7 +132,7 @@ impl Region {
         })
     }
 
-    /// Decides about each command, as [`policy::check`]. If `near` must be asked and does not answer, the primary is.
+    /// Decides about each command, as [`policy::check`]. Asks `near` if a server must be asked, and the primary if `near` does not answer.
     ///
     /// # Errors
     /// When a server must be asked, and none replies.

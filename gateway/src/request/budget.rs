@@ -17,7 +17,7 @@ impl Budget {
         Self { arguments: MAX_ARGUMENTS }
     }
 
-    /// Takes an argument. None is longer than in the body, so its bytes need no bound of their own.
+    /// Takes an argument. No argument is longer than its text in the body, so its bytes need no bound of their own.
     ///
     /// # Errors
     /// With the text for the client, if the request has too many arguments.

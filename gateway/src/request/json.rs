@@ -62,7 +62,8 @@ fn parse<T>(body: &[u8], read: impl Fn(&[u8], Numbers) -> serde_json::Result<T>)
 }
 
 fn needs_text(error: &serde_json::Error) -> bool {
-    error.is_data() && error.to_string().starts_with(NEEDS_TEXT)
+    let text = error.to_string();
+    error.is_data() && text.starts_with(NEEDS_TEXT) || text.starts_with("number out of range")
 }
 
 struct CommandsSeed(Budget, Numbers);

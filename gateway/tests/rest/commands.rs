@@ -45,6 +45,7 @@ async fn numbers_and_booleans_arrive_as_json_writes_them() {
                 (r#"["ECHO",19.990000000000002]"#, 200, r#"{"result":"19.990000000000002"}"#),
                 (r#"["ECHO",1.0]"#, 200, r#"{"result":"1.0"}"#),
                 (r#"["ECHO", -0 ]"#, 200, r#"{"result":"-0"}"#),
+                (r#"["ECHO",1e400]"#, 200, r#"{"result":"1e400"}"#),
                 (r#"["ECHO",1E30]"#, 200, r#"{"result":"1E30"}"#),
                 (r#"["ECHO",36893488147419103233]"#, 200, r#"{"result":"36893488147419103233"}"#),
                 (r#"["MSET","n",1.50,"ü\ud83d\ude00\n",7,"b",true]"#, 200, r#"{"result":"OK"}"#),

@@ -91,7 +91,8 @@ async fn a_nul_does_not_hide_a_forbidden_command() {
             .expect("an answer");
         assert!(answer.text().starts_with("{\"error\":\"ERR Command is not available: 'XREAD'"), "{}", answer.text());
     }
-    // A name is found by a hash of all its bytes. Of many, some have the hash of another command.
+    // The server finds a name by a hash of all its bytes, and compares it up to the NUL. Of many, some have the hash of the hidden
+    // command.
     let hidden =
         (0..1_000).flat_map(|n| [format!(r#"["MULTI\u0000{n}"]"#), format!(r#"["script","debug\u0000{n}","NO"]"#)]);
     for command in hidden {

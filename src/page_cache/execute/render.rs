@@ -50,7 +50,7 @@ pub enum WholeRender {
 /// The outcome of a render.
 pub(super) enum RenderOutcome {
     Whole(WholeRender),
-    /// The end of the body has not arrived within the render's time.
+    /// The body did not end in time.
     Slow(Box<SlowPage>),
 }
 

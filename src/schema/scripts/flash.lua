@@ -65,13 +65,13 @@ local mine_ends = mine and redis.call('ZSCORE', held, user)
 -- the visitor has no hold and no priority.
 if not mine_ends or tonumber(mine_ends) <= now then mine = false end
 
--- The end of the sale has moved. The purchases must be known until then, also if nobody can reserve a piece any more.
-local keeps_expiry = tonumber(expires) == ends + keep
-if operation == 'reserve' and not is_new and not keeps_expiry and now < ends then
+-- Purchases must be known until the end of the sale, also if it has moved while the sale is sold out.
+local is_expiry_current = tonumber(expires) == ends + keep
+if operation == 'reserve' and not is_new and not is_expiry_current and now < ends then
   redis.call('HSET', sale, 'upkeep', string.format('%.0f %.3f %d', ends + keep, first, stored))
   redis.call('EXPIREAT', sale, ends + keep)
   redis.call('EXPIREAT', held, ends + keep)
-  keeps_expiry = true
+  is_expiry_current = true
 end
 
 local function take()
@@ -93,8 +93,8 @@ local function take()
   if redis.call('ZADD', held, mine_ends, user) == 1 then left, holds, stored = left - 1, holds + 1, stored + 1 end
   local upkeep = string.format('%.0f %.3f %d', ends + keep, math.min(first, tonumber(hold_ends)), stored)
   redis.call('HSET', sale, 'window', window, 'upkeep', upkeep, 'hold:' .. user, mine)
-  if not keeps_expiry then redis.call('EXPIREAT', sale, ends + keep) end
-  if not keeps_expiry or is_key_new then redis.call('EXPIREAT', held, ends + keep) end
+  if not is_expiry_current then redis.call('EXPIREAT', sale, ends + keep) end
+  if not is_expiry_current or is_key_new then redis.call('EXPIREAT', held, ends + keep) end
   if seen and now - tonumber(seen) >= touch_every then redis.call('ZADD', recent, 'GT', ARGV[5], who) end
   return 'held'
 end

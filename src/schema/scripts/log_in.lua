@@ -21,7 +21,7 @@ local function begun(key)
 end
 local known = begun(once)
 if known then return known end
--- The same form, sent twice with two idempotency keys.
+-- A repeated login of the same user in place of the same session, with another idempotency key or none.
 known = begun(replaced)
 if known then
   if once then redis.call('SET', once, known, 'EX', once_ttl) end

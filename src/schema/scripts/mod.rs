@@ -73,7 +73,7 @@ pub static END_LOGINS: Script = lua!("end_logins", "eebd1713d0aca0bd46a6c9590566
 pub static EVICT: Script = lua!("evict", "3790a7d7393607375c9a7044639c49095c8a35a5");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
-pub static FLASH: Script = lua!("flash", "ebea6fa7c0201fea11bc1a0ab715e768b2698949");
+pub static FLASH: Script = lua!("flash", "15422186c0e7773466732cc2e677bf84a2de638b");
 
 /// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "2639d4f8a6fafaced070ca1a362d6709bd969e62");

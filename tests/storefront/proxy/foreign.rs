@@ -1,4 +1,4 @@
-//! Requests that another site sent, other than links. The browser keeps the session cookie (`SameSite=Lax`) back, so the visitor may have a
+//! Requests that another site sent, other than links. The browser withholds the session cookie (`SameSite=Lax`), so the visitor may have a
 //! session.
 
 use http::Method;

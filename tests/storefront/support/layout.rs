@@ -87,7 +87,7 @@ fn assert_prefix(key: &str) {
     assert!(is_known || !key.contains(':'), "{key}: no family of the schema has this prefix");
 }
 
-/// The rows of the schema that describe `key`. None for a key without a colon, which no family has.
+/// The rows of the schema that describe `key`. Empty for a key without a colon, because every family's keys have one.
 ///
 /// Panics if a key with a colon is in no family, or has a hash tag already.
 fn rows(key: &str) -> Vec<&'static FamilyRow> {

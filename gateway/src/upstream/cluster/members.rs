@@ -1,8 +1,8 @@
 //! Members of a cluster, as a server lists them in its reply to CLUSTER NODES. The gateway logs in to members only: a
 //! script can return a redirect to any address.
 
-/// Returns whether the reply lists a server at this address. A redirect without a host means the host of the server
-/// that the gateway knows, so only its port is compared.
+/// Returns whether the reply lists a server at this address. A redirect without a host means the host of the
+/// configured server, so only the port is compared.
 pub(super) fn is_listed(nodes: &str, host: &str, port: u16) -> bool {
     nodes.lines().any(|line| is_at(line, host, port).unwrap_or_default())
 }

@@ -171,7 +171,7 @@ impl Cluster {
         command: &Command,
         deadline: Instant,
     ) -> Result<(Value, PushConnection), UpstreamError> {
-        let nodes = self.topology.all_nodes();
+        let nodes = self.topology.owners_and_seed();
         for (node, servers_left) in nodes.iter().zip((1..=nodes.len()).rev()) {
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(servers_left).unwrap_or(u32::MAX);
@@ -231,7 +231,7 @@ impl Cluster {
     /// The next destination of a rejected command.
     ///
     /// # Errors
-    /// With the command's index and result, if the rejection is that of a script: it names no member of the cluster.
+    /// If a script's error names no member of the cluster, the error is the script's result: the command's index and this result.
     fn reroute(
         &self,
         slots: &SlotMap,

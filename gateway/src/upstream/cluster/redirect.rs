@@ -43,7 +43,7 @@ impl Redirect {
     }
 }
 
-/// Returns whether a server rejects a command for this route so.
+/// Returns whether the error looks like the rejection of a command with this route by a server.
 fn is_of_server(error: &ServerError, route: Route) -> bool {
     let Route::Slot(slot) = route else { return false };
     match error.code() {

@@ -82,16 +82,16 @@ impl Topology {
     /// The known server at `host:port`.
     pub(super) fn node_at(&self, address: &str) -> Option<Arc<Node>> {
         let (host, port) = parse_address(address)?;
-        self.known_node(&self.known(), host, port)
+        self.known_node(&self.owners_and_newcomers(), host, port)
     }
 
-    /// Makes the servers known that redirects name, each with the server that redirects. That server must list the other
-    /// as a member: the gateway sends the password to members only.
+    /// Adds the servers that redirects name to the newcomers. Each redirect comes with its sender, which must list the named
+    /// server as a member: the gateway sends the password to members only.
     pub(super) async fn learn(&self, redirects: impl IntoIterator<Item = (&Arc<Node>, &str)>, deadline: Instant) {
         let mut lists: Vec<(&Arc<Node>, String)> = Vec::new();
         for (redirecting, address) in redirects {
             let Some((host, port)) = parse_address(address) else { continue };
-            if self.known_node(&self.known(), host, port).is_some() {
+            if self.known_node(&self.owners_and_newcomers(), host, port).is_some() {
                 continue;
             }
             if !lists.iter().any(|(node, _)| Arc::ptr_eq(node, redirecting)) {
@@ -106,7 +106,7 @@ impl Topology {
     }
 
     /// The owners of slots, and the newcomers.
-    fn known(&self) -> Vec<Arc<Node>> {
+    fn owners_and_newcomers(&self) -> Vec<Arc<Node>> {
         let mut known = self.slots().nodes();
         known.extend(self.newcomers().iter().cloned());
         known
@@ -145,7 +145,7 @@ impl Topology {
         self.read_slots(&current, deadline).await
     }
 
-    /// Reads the slots in the background, unless they are being read: the time of the request that has failed is over.
+    /// Reads the slots in the background, because the failed request has no time left. Does nothing if a read is in progress.
     pub(super) fn refresh_later(self: &Arc<Self>) {
         let topology = self.clone();
         tokio::spawn(async move {
@@ -156,8 +156,8 @@ impl Topology {
     }
 
     async fn read_slots(&self, current: &SlotMap, deadline: Instant) -> Result<Arc<SlotMap>, String> {
-        // All are asked at once, and the first answer counts: a lost server would take the time of the others.
-        let nodes = self.all_nodes();
+        // All are asked at once, and the first answer counts. One after the other, a lost server would use up the time.
+        let nodes = self.owners_and_seed();
         let mut answers: FuturesUnordered<_> = nodes.iter().map(|node| read_ranges(node, deadline)).collect();
         let mut cause = String::new();
         while let Some(answer) = answers.next().await {
@@ -176,7 +176,7 @@ impl Topology {
     }
 
     /// The owners of slots, and the configured server.
-    pub(super) fn all_nodes(&self) -> Vec<Arc<Node>> {
+    pub(super) fn owners_and_seed(&self) -> Vec<Arc<Node>> {
         let mut nodes = self.slots().nodes();
         if !nodes.iter().any(|node| Arc::ptr_eq(node, &self.seed)) {
             nodes.push(self.seed.clone());

@@ -12,7 +12,6 @@ const SESSIONS = ['user', 'guest', 'none', 'unknown'];
 const PERSONAL = ['edge-login', 'edge-logout', 'edge-cart', 'edge-order'];
 const MAX_TAGS = 32;
 const MAX_OPERATIONS = 100;
-const MAX_LINES = 1000;
 
 export const isItem = (text) => ITEM.test(text);
 export const isTag = (text) => TAG.test(text);
@@ -144,7 +143,7 @@ export class Edge {
 
   order(orderId, items, reservation) {
     const entries = Object.entries(items);
-    if (entries.length < 1 || entries.length > MAX_LINES) throw new TypeError('an order has 1 to 1000 items');
+    if (entries.length < 1 || entries.length > MAX_OPERATIONS) throw new TypeError('an order has 1 to 100 items');
     const lines = entries.map(([item, quantity]) => ({ id: checked(ITEM, 'item', item), quantity: quantityOf(quantity, 1) }));
     this.#headers.set('edge-order', json({ order_id: checked(ITEM, 'order_id', orderId), items: lines, reservation }));
   }

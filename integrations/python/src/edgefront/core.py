@@ -23,7 +23,6 @@ _PROXY = re.compile(r"(x-forwarded(-.*)?|forwarded|x-real-ip)\Z", re.IGNORECASE)
 _SESSIONS = ("user", "guest", "none", "unknown")
 _MAX_TAGS = 32
 _MAX_OPERATIONS = 100
-_MAX_LINES = 1000
 
 
 class Refused(Exception):
@@ -152,8 +151,8 @@ class Edge:
         self, order_id: object, items: Mapping[Any, int], reservation: Mapping[str, Any] | None = None
     ) -> None:
         """`Edge-Order`: the visitor bought these quantities."""
-        if not 1 <= len(items) <= _MAX_LINES:
-            raise ValueError("an order has 1 to 1000 items")
+        if not 1 <= len(items) <= _MAX_OPERATIONS:
+            raise ValueError("an order has 1 to 100 items")
         lines = [{"id": _item(item), "quantity": _quantity(quantity, 1)} for item, quantity in items.items()]
         order: dict[str, Any] = {"order_id": _checked(_ITEM, "order_id", order_id), "items": lines}
         if reservation is not None:

@@ -212,8 +212,8 @@ final class Edge
     /** `Edge-Order`: the visitor bought these quantities. @param string|int $orderId @param array<string|int, int> $items */
     public function order($orderId, array $items, ?array $reservation = null): void
     {
-        if (count($items) < 1 || count($items) > 1000) {
-            throw new \InvalidArgumentException('an order has 1 to 1000 items');
+        if (count($items) < 1 || count($items) > 100) {
+            throw new \InvalidArgumentException('an order has 1 to 100 items');
         }
         $lines = [];
         foreach ($items as $item => $quantity) {

@@ -135,8 +135,9 @@ mod without_memory {
     use super::*;
 
     scenarios! {
-        &[("PAGE_MEMORY", "0")];
+        &[("PAGE_MEMORY", "0"), ("PAGE_MAX_BYTES", "1000")];
         a_write_takes_effect_although_redis_does_not_know_of_it_yet,
+        a_render_that_cannot_be_stored_does_not_end_the_note_of_a_write,
     }
 
     async fn a_write_takes_effect_although_redis_does_not_know_of_it_yet(shop: &Shop) {
@@ -159,5 +160,28 @@ mod without_memory {
         ask(shop, "/page", &[]).await;
         shop.settled().await;
         assert!(is_stored(shop, "/page").await);
+    }
+
+    async fn a_render_that_cannot_be_stored_does_not_end_the_note_of_a_write(shop: &Shop) {
+        shop.origin.answer(fresh("old", "max-age=0, stale-while-revalidate=60").header("etag", "\"a\""));
+        ask(shop, "/page", &[]).await;
+        // A background render begins before the write, and ends after it.
+        shop.origin.hold();
+        let too_large = Reply::then_held("large", "x".repeat(1_000)).header("content-type", "text/html");
+        shop.origin.answer(too_large.header("cache-control", "max-age=60"));
+        assert_eq!(shop.visit("/page").await.text().await.unwrap(), "old");
+        eventually("the render has begun", async || shop.origin.count() == 2).await;
+        shop.store.gateway.set_fault(Some(Fault::Refuse));
+        shop.origin.answer(Reply::then_held("written", ""));
+        shop.request(Method::POST, "/page").body("x").send().await.unwrap();
+        shop.logged("pages were not voided, trying again").await;
+        shop.origin.release();
+        shop.logged("a background render cannot be stored: too-large").await;
+        shop.store.gateway.set_fault(None);
+        shop.origin.answer(fresh("new", "max-age=60"));
+        for _ in 0..20 {
+            assert_eq!(shop.visit("/page").await.text().await.unwrap(), "new");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }

@@ -12,9 +12,8 @@ from ..django.conf import configuration
 
 log = logging.getLogger("edgefront")
 
-#: edgefront's limits of one response's changes of the cart and of one order, and its default CART_MAX_QUANTITY.
-_MAX_OPERATIONS = 100
-_MAX_LINES = 1000
+#: edgefront's limits of one order, and its default CART_MAX_QUANTITY.
+_MAX_LINES = 100
 _MAX_QUANTITY = 999
 
 
@@ -50,7 +49,7 @@ def _mirror(edge: Any, basket: Any, changed: set[int]) -> None:
         # The order takes its items out of the cart.
         return
     try:
-        totals = dict.fromkeys(sorted(changed)[:_MAX_OPERATIONS], 0)
+        totals = dict.fromkeys(sorted(changed)[:_MAX_LINES], 0)
         for product, quantity in basket.lines.filter(product__in=changed).values_list("product_id", "quantity"):
             if product in totals:
                 totals[product] += quantity
