@@ -21,6 +21,8 @@ pub enum Violation {
     Session,
     /// A write got an unexpected status, or neither an acceptance nor a rejection for a minute.
     Write,
+    /// A read got an unexpected status.
+    Read,
     /// A page was an error, incomplete, or missing.
     Page,
     /// The history of a shared cart or a flash sale is not linearizable.
@@ -97,11 +99,19 @@ impl Tally {
         }
     }
 
-    /// Counts a read. `status` is `None` without a response.
-    pub fn read(&mut self, status: Option<StatusCode>) {
+    /// Counts a read. `status` is `None` without a response. While Redis is down, a read is 503. No row is scheduled, so
+    /// rows are 404.
+    pub fn read(&mut self, path: &str, status: Option<StatusCode>) {
+        let is_refused = status.is_none_or(|status| status == StatusCode::SERVICE_UNAVAILABLE);
         let minute = self.minute();
         minute.reads += 1;
-        minute.reads_refused += u64::from(status.is_none_or(|status| status == StatusCode::SERVICE_UNAVAILABLE));
+        minute.reads_refused += u64::from(is_refused);
+        let is_missing_row = status == Some(StatusCode::NOT_FOUND) && path.starts_with("/rows/");
+        if let Some(status) = status
+            && !(is_refused || is_missing_row || status.is_success())
+        {
+            self.violation(Violation::Read, &format!("{path}: {status}"));
+        }
     }
 
     pub fn write_accepted(&mut self) {
@@ -157,6 +167,22 @@ mod tests {
         tally.worker_killed();
         tally.page(None, false, Duration::ZERO);
         assert_eq!((tally.violations.len(), tally.unanswered), (1, 1));
+    }
+
+    #[test]
+    fn a_read_is_a_success_or_503_and_an_unscheduled_row_404() {
+        let mut tally = Tally::new();
+        for status in [None, Some(StatusCode::OK), Some(StatusCode::SERVICE_UNAVAILABLE)] {
+            tally.read("/cart", status);
+        }
+        tally.read("/rows/item-1", Some(StatusCode::NOT_FOUND));
+        assert_eq!(tally.violations, []);
+        for status in [StatusCode::NOT_FOUND, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::BAD_GATEWAY] {
+            tally.read("/cart", Some(status));
+        }
+        tally.read("/rows/item-1", Some(StatusCode::BAD_GATEWAY));
+        assert_eq!(tally.violations.len(), 4);
+        assert_eq!(tally.minutes.values().map(|minute| minute.reads_refused).sum::<u64>(), 2);
     }
 
     #[test]

@@ -104,7 +104,8 @@ impl fmt::Display for Tally {
             violations(Violation::Cart),
             violations(Violation::Session)
         )?;
-        writeln!(f, "  {} writes got another status, or no response for a minute.", violations(Violation::Write))?;
+        writeln!(f, "  {} writes got another status, or no response for a minute,", violations(Violation::Write))?;
+        writeln!(f, "  {} reads got another status.", violations(Violation::Read))?;
         let (jobs, failed) = (self.total(|minute| minute.jobs), self.total(|minute| minute.jobs_failed));
         write!(f, "- {jobs} runs of the cron jobs: {failed} failed while Redis or the Worker was down.")?;
         if let Some(histories) = &self.histories {

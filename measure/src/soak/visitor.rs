@@ -66,7 +66,11 @@ impl Visitor {
             time::sleep(PAUSE).await;
         }
         let end = Instant::now() + RETRY_TIME;
-        while Instant::now() < end && !self.compare_cart().await {
+        while !self.compare_cart().await {
+            if Instant::now() >= end {
+                self.shop.tally().violation(Violation::Cart, "no response to the last comparison for a minute");
+                return;
+            }
             time::sleep(PAUSE).await;
         }
     }
@@ -165,7 +169,7 @@ impl Visitor {
     async fn read(&mut self, path: &str) -> Response {
         let response = send_request(self.visitor_request(Method::GET, path)).await;
         let status = response.as_ref().map(|(status, _)| *status);
-        self.shop.tally().read(status);
+        self.shop.tally().read(path, status);
         response
     }
 
