@@ -40,6 +40,9 @@ pub(crate) use standing::Standing;
 
 /// Pause between two looks at a replica's position.
 const POLL: Duration = Duration::from_millis(1);
+/// The pause of a read doubles up to this. Most replicas lag by a few milliseconds; many reads that wait for one with a
+/// longer lag must not keep it busy.
+const MAX_POLL: Duration = Duration::from_millis(20);
 /// Longest wait for the answer of a replica. After a failure, the primary answers all reads for this time.
 const NEAR_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for a replica to receive the primary's data.
@@ -227,13 +230,15 @@ impl Region {
     async fn has_reached(&self, replica: &Upstream, seen: Option<&Position>) -> bool {
         let Some(seen) = seen else { return true };
         let reached = async {
+            let mut pause = POLL;
             loop {
                 match replica.standing().await.ok().flatten().and_then(|standing| standing.position?.has_reached(seen))
                 {
                     Some(true) => return true,
-                    Some(false) => sleep(POLL).await,
+                    Some(false) => sleep(pause).await,
                     None => return false,
                 }
+                pause = MAX_POLL.min(pause * 2);
             }
         };
         timeout(self.sync_wait, reached).await.unwrap_or(false)

@@ -12,7 +12,7 @@ use edgefront_gateway::{
     Gateway, Options, RegionOptions, StartError,
     server::{Server, ServerOptions},
 };
-
+use futures_util::future::join_all;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -136,6 +136,27 @@ async fn a_read_with_a_token_waits_for_the_replica_in_every_region() {
         assert_eq!(get_while_it_catches_up(far, &written).await, NEW);
         assert_eq!(far.gateway.forwarded(), forwarded, "the replica has answered");
     }
+}
+
+#[tokio::test]
+async fn reads_that_wait_do_not_flood_the_replica() {
+    let sync_wait = Duration::from_secs(1);
+    let regions = regions(sync_wait).await;
+    let written = behind(&regions).await;
+    let [far, _] = &regions.far;
+    let direct = Gateway::start(Options::new(regions.replicas[0].url(), TOKEN)).await.expect("a gateway");
+    let direct = Rest { gateway: direct };
+    let polls = async || {
+        let statistics = direct.command(r#"["INFO","commandstats"]"#).await;
+        let calls = statistics.split("cmdstat_info:calls=").nth(1).and_then(|rest| rest.split(',').next());
+        calls.map_or(0, |calls| calls.parse::<u32>().expect("a number"))
+    };
+    let before = polls().await;
+    for answer in join_all((0..10).map(|_| get(far, Some(&written)))).await {
+        assert_eq!(answer, NEW, "from the primary");
+    }
+    let each = (polls().await - before) / 10;
+    assert!(each < 70, "{each} looks at the position in {sync_wait:?}");
 }
 
 #[tokio::test]
