@@ -177,6 +177,7 @@ impl From<TransactionError> for ErrorResponse {
     fn from(error: TransactionError) -> Self {
         match error {
             TransactionError::Discarded(error) => Self::from_redis(crate::error::server_error_text(&error)),
+            TransactionError::NotStarted(_) => Self { status: StatusCode::BAD_GATEWAY, text: error.to_string() },
             TransactionError::CrossSlot => Self::bad_request(error.to_string()),
             TransactionError::Upstream(error) => error.into(),
         }

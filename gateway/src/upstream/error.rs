@@ -22,6 +22,9 @@ pub(crate) enum TransactionError {
     /// The server discarded all commands because of this error.
     #[error("the server discarded the transaction: {0:?}")]
     Discarded(ServerError),
+    /// The server refused MULTI, so it may have executed each command by itself.
+    #[error("ERR Redis refused MULTI, the commands may have been executed one by one: {}", .0.text())]
+    NotStarted(ServerError),
     /// The keys are in several slots of a cluster. Nothing was sent; the text is that of a server.
     #[error("CROSSSLOT Keys in request don't hash to the same slot")]
     CrossSlot,

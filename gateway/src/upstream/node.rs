@@ -194,6 +194,9 @@ impl Node {
         match replies.pop() {
             Some(Value::Array(results)) if results.len() == commands.len() => Ok(results),
             Some(Value::ServerError(exec_error)) => {
+                if let Some(Value::ServerError(refusal)) = replies.get(usize::from(before.is_some())) {
+                    return Err(TransactionError::NotStarted(refusal.clone()));
+                }
                 // EXEC only reports that a command failed. The first failed command has the cause.
                 let cause = replies.into_iter().find_map(|reply| match reply {
                     Value::ServerError(error) => Some(error),

@@ -93,3 +93,17 @@ async fn the_code_decides_about_the_status() {
         assert_eq!((answer.status, answer.header("retry-after")), (status, retry_after), "{}", answer.text());
     }
 }
+
+/// The server then executes each command by itself, so the answer must not say that nothing was executed.
+#[tokio::test]
+async fn a_transaction_whose_multi_is_refused_may_have_been_executed() {
+    let server = Server::start(ServerOptions::default()).expect("a server");
+    assert_eq!(tell(&server, &["ACL SETUSER limited on >secret ~* +@all -multi"]), "+OK");
+    let url = format!("redis://limited:secret@127.0.0.1:{}", server.port());
+    let rest = Rest { gateway: Gateway::start(Options::new(url, TOKEN)).await.expect("a gateway") };
+    let answer = rest.send("POST", "/multi-exec", &[], br#"[["INCR","n"],["INCR","n"]]"#).await;
+    assert_eq!(answer.status, 502, "{}", answer.text());
+    let begin = r#"{"error":"ERR Redis refused MULTI, the commands may have been executed one by one: NOPERM "#;
+    assert!(answer.text().starts_with(begin), "{}", answer.text());
+    assert_eq!(rest.command(r#"["GET","n"]"#).await, r#"{"result":"2"}"#);
+}
