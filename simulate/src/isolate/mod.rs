@@ -225,7 +225,7 @@ impl Isolate {
                 has_variants: false,
                 state: found.state,
                 has_lease: found.has_lease,
-                // `look_up` adds the time of the request to the primary.
+                // `look_up` makes the request to the primary.
                 is_near: false,
                 popularity: admitted,
                 is_exact: true,
@@ -272,11 +272,15 @@ impl Isolate {
         let View { item, held, has_token, weight, .. } = view;
         let ask = Ask { item, lease, held, has_session: has_token, holder: self.number, weight };
         let mut redis = self.shared.redis.borrow_mut();
+        let wait = self.site.read + redis.delay();
         let found = redis.look_up(ask, at);
         let is_fresh = found.page.as_ref().is_some_and(|page| page.is_fresh(at));
-        // A replica has no leases: a page that is not fresh takes a second request, to the primary.
-        let primary = if is_fresh || self.site.read == self.site.write { Duration::ZERO } else { self.site.write };
-        (found, self.site.read + primary + redis.delay())
+        let is_near = self.site.read != self.site.write;
+        if is_fresh || !is_near || (view.is_confirmation && found.page.is_none()) {
+            return (found, wait);
+        }
+        // A replica has no leases: a page that is not fresh takes a second request, to the primary. The session is known.
+        (redis.look_up(Ask { has_session: false, ..ask }, at), wait + self.site.write)
     }
 
     fn serve(&mut self, entry: &Entry, found: Found, epoch: LookupEpoch, (wait, waited): (Duration, bool)) -> Served {
@@ -384,3 +388,6 @@ pub fn render(shared: &Shared, item: Item, at: Timestamp, (is_popular, holder): 
     shared.redis.borrow_mut().begin_render(item, Rc::new(page), holder, [at, arrived]);
     true
 }
+
+#[cfg(test)]
+mod tests;
