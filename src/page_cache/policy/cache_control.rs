@@ -15,7 +15,7 @@ impl CacheControl {
     /// No directives, in place of those of the response and its `Expires`.
     pub const REPLACED: Self = Self { directives: Vec::new(), targeted: true };
 
-    /// Reads the message's lines. Invalid UTF-8 in a line hides only its own directive.
+    /// Reads the message's lines. Invalid UTF-8 hides no restrictive directive, and any other only if it stands in it.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(header::CACHE_CONTROL).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
@@ -112,8 +112,11 @@ fn members(line: &str) -> Vec<String> {
 /// Directives that restrict a cache.
 const RESTRICTIVE: [&str; 5] = ["private", "no-store", "no-cache", "must-revalidate", "proxy-revalidate"];
 
-/// Characters that end a word and belong to no name.
-const SEPARATORS: [char; 5] = [';', ' ', '\t', '"', '='];
+/// Returns whether a character ends a word: it is in the name of no known directive. U+00A0, U+200B and typographic quotes come
+/// from copied text, and U+FFFD stands for invalid UTF-8.
+const fn separates(character: char) -> bool {
+    !(character.is_ascii_alphanumeric() || matches!(character, '-' | '_'))
+}
 
 /// The directive of a member. A malformed member, such as `no-store; max-age=0`, also has the restrictive directives
 /// among its words.
@@ -122,13 +125,13 @@ fn directives(member: &str) -> Vec<(String, Option<String>)> {
     let (name, argument) = member.split_once('=').map_or((&*member, None), |(name, text)| (name, Some(text.trim())));
     let name = name.trim();
     let is_quoted = |text: &str| text.len() > 1 && text.starts_with('"') && text.ends_with('"');
-    let is_malformed = |text: &str| text.contains(SEPARATORS) && !is_quoted(text);
+    let is_malformed = |text: &str| text.contains(separates) && !is_quoted(text);
     let mut directives = Vec::new();
     if !name.is_empty() {
         directives.push((name.to_owned(), argument.map(|text| text.trim_matches('"').to_owned())));
     }
-    if name.is_empty() || name.contains(SEPARATORS) || argument.is_some_and(is_malformed) {
-        let words = member.split(SEPARATORS).filter(|word| RESTRICTIVE.contains(word));
+    if name.is_empty() || name.contains(separates) || argument.is_some_and(is_malformed) {
+        let words = member.split(separates).filter(|word| RESTRICTIVE.contains(word));
         directives.extend(words.map(|word| (word.to_owned(), None)));
     }
     directives
@@ -141,7 +144,7 @@ mod tests {
     use super::*;
 
     fn read(lines: &[&'static str]) -> CacheControl {
-        let line = |line: &&'static str| (header::CACHE_CONTROL, HeaderValue::from_static(line));
+        let line = |line: &&'static str| (header::CACHE_CONTROL, HeaderValue::from_bytes(line.as_bytes()).unwrap());
         CacheControl::of(&lines.iter().map(line).collect())
     }
 
@@ -191,6 +194,23 @@ mod tests {
         }
         assert!(!read(&["no-store-x; max-age=60"]).has("no-store"));
         assert_eq!(read(&["ext; max-age=60"]).seconds("max-age"), None, "a malformed member gives no freshness");
+    }
+
+    #[test]
+    fn copied_text_hides_no_restriction() {
+        for line in [
+            "\u{a0}private, max-age=60",
+            "public,\u{200b}private, max-age=60",
+            "\u{feff}private, max-age=60",
+            "public\u{a0}private, max-age=60",
+            "\u{201c}private\u{201d}, max-age=60",
+            "'private', max-age=60",
+            "max-age=60,\u{2028}private",
+        ] {
+            assert!(read(&[line]).has("private"), "{line:?}");
+        }
+        let latin1 = HeaderValue::from_bytes(b"\xa0private, max-age=60").unwrap();
+        assert!(CacheControl::of(&[(header::CACHE_CONTROL, latin1)].into_iter().collect()).has("private"));
     }
 
     #[test]

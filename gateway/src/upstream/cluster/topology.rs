@@ -99,8 +99,11 @@ impl Topology {
             }
             if lists.iter().any(|(node, list)| Arc::ptr_eq(node, redirecting) && is_listed(list, host, port)) {
                 let mut newcomers = self.newcomers();
-                let node = self.known_or_new_node(&newcomers, host, port);
-                newcomers.push(node);
+                // In the meantime, another request may have learnt of it.
+                if self.known_node(&newcomers, host, port).is_none() {
+                    let newcomer = self.known_or_new_node(&[], host, port);
+                    newcomers.push(newcomer);
+                }
             }
         }
     }
