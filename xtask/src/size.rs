@@ -9,7 +9,7 @@ use xtask::{failure::Failure, npm, tools, worker};
 
 /// The largest allowed size of the gzipped wasm, bytes: the measured size, rounded up. An isolate fetches and compiles all of it
 /// when it starts. So a change that raises the limit says in its commit how many bytes it adds, and why they are worth it.
-const MAX_GZIPPED_BYTES: usize = 563_200;
+const MAX_GZIPPED_BYTES: usize = 565_800;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 

@@ -99,10 +99,9 @@ impl Topology {
             }
             if lists.iter().any(|(node, list)| Arc::ptr_eq(node, redirecting) && is_listed(list, host, port)) {
                 let mut newcomers = self.newcomers();
-                // In the meantime, another request may have learnt of it.
+                // Another request may have added it in the meantime.
                 if self.known_node(&newcomers, host, port).is_none() {
-                    let newcomer = self.known_or_new_node(&[], host, port);
-                    newcomers.push(newcomer);
+                    newcomers.push(self.known_or_new_node(&[], host, port));
                 }
             }
         }
