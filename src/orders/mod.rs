@@ -28,7 +28,7 @@ use crate::{
 
 /// Most entries of `items` in a report, so that the script stays short. The limits of carts do not apply: the storefront has accepted
 /// the order.
-const MAX_LINES: usize = 1_000;
+const MAX_LINES: usize = 500;
 const UNLIMITED: CartConfig = CartConfig { max_lines: u32::MAX, max_quantity: u32::MAX };
 
 /// An order.
@@ -150,8 +150,8 @@ mod tests {
             ("{}", "order_id is missing"),
             (r#"{"order_id":7.5}"#, "order_id must be a string or an integer"),
             (r#"{"order_id":"a b"}"#, "order_id must be 1 to 64 characters"),
-            (r#"{"order_id":"1"}"#, "items must be a list of 1 to 1000 items"),
-            (r#"{"order_id":"1","items":[]}"#, "items must be a list of 1 to 1000 items"),
+            (r#"{"order_id":"1"}"#, "items must be a list of 1 to 500 items"),
+            (r#"{"order_id":"1","items":[]}"#, "items must be a list of 1 to 500 items"),
             (r#"{"order_id":"1","items":["mug"]}"#, "item is missing"),
             (r#"{"order_id":"1","items":[{"id":"a:b"}]}"#, "item must be 1 to 64 characters"),
             (r#"{"order_id":"1","items":[{"id":"mug"}]}"#, "quantity must be a whole number"),
@@ -160,7 +160,7 @@ mod tests {
         ] {
             assert!(parse_error(text).starts_with(message), "{text}: {}", parse_error(text));
         }
-        let lines = vec![r#"{"id":"mug","quantity":1}"#; 1001].join(",");
-        assert!(parse_error(&format!(r#"{{"order_id":"1","items":[{lines}]}}"#)).contains("1 to 1000"));
+        let lines = vec![r#"{"id":"mug","quantity":1}"#; 501].join(",");
+        assert!(parse_error(&format!(r#"{{"order_id":"1","items":[{lines}]}}"#)).contains("1 to 500"));
     }
 }

@@ -65,8 +65,8 @@ mod reference;
 
 const PREFIX: &str = "/_edge/v1";
 
-/// The longest body, in bytes: enough for a purge of 200 URLs.
-const BODY_LIMIT: usize = 16 * 1024;
+/// The longest body, in bytes: enough for an order of 500 items with ids of 64 characters.
+const BODY_LIMIT: usize = 64 * 1024;
 
 macro_rules! routes {
     ($($access:ident $method:ident $path:literal $handler:path, $summary:literal;)*) => {

@@ -152,7 +152,7 @@ async fn an_invalid_order_is_logged_and_the_response_is_sent(shop: &Shop) {
     shop.origin.answer(Reply::html("thank you").header("edge-order", r#"{"order_id":"1","items":[]}"#));
     let response = check_out(shop, &cookie).await;
     assert_eq!(response.text().await.unwrap(), "thank you");
-    shop.logged("edge-order is invalid and was ignored: items must be a list of 1 to 1000 items").await;
+    shop.logged("edge-order is invalid and was ignored: items must be a list of 1 to 500 items").await;
     assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4);
 }
 

@@ -2,7 +2,7 @@
 
 import { isItem, isTag } from './edge.js';
 
-/** Bytes of names in one call. edgefront accepts a body of 16 KiB. */
+/** Bytes of names in one call. edgefront accepts a body of 64 KiB. */
 const MAX_BYTES = 12_000;
 /** If more names wait, one soft purge of all pages replaces them. */
 const MAX_WAITING = 5_000;

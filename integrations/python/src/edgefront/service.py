@@ -22,7 +22,7 @@ log = logging.getLogger("edgefront")
 
 #: The kinds of names that a purge has.
 KINDS = ("items", "tags", "urls")
-#: Bytes of names in one call. edgefront accepts a body of 16 KiB.
+#: Bytes of names in one call. edgefront accepts a body of 64 KiB.
 _MAX_BYTES = 12_000
 #: If more names wait, one soft purge of all pages replaces them. If as many other calls wait, further ones are dropped.
 _MAX_WAITING = 5_000

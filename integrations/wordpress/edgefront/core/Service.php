@@ -6,7 +6,7 @@ namespace Edgefront;
 /** Calls of edgefront's service API. Purges and the calls `…Later` are collected; `flush` sends them. */
 final class Service
 {
-    /** Bytes of names in one call. edgefront accepts a body of 16 KiB. */
+    /** Bytes of names in one call. edgefront accepts a body of 64 KiB. */
     private const MAX_BYTES = 12000;
     /** If more names wait, one soft purge of all pages replaces them. */
     private const MAX_WAITING = 5000;
