@@ -114,7 +114,7 @@ impl Inputs {
             now: SystemClock.now(),
             item: ItemId::parse("enamel-mug").expect("an item"),
             page: PageKey::of_url(url, &UrlRules::default()).expect("a page"),
-            quantity: Quantity::parse(&3.into(), &config.cart).expect("a quantity"),
+            quantity: Quantity::parse(&3.into(), config.cart.max_quantity).expect("a quantity"),
             config,
         }
     }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{config::CartConfig, ports::error::Error};
+use crate::ports::error::Error;
 
-/// The quantity of one item, from 0 to [`CartConfig::max_quantity`].
+/// The quantity of one item. 0 means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantity(u32);
 
@@ -20,13 +20,13 @@ impl Quantity {
     /// Reads a JSON number. As in the book, a negative number means 0.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is not a whole number, or more than [`CartConfig::max_quantity`].
+    /// [`Error::Invalid`] if it is not a whole number, or more than `max`.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
-    pub fn parse(json: &Value, config: &CartConfig) -> Result<Self, Error> {
+    pub fn parse(json: &Value, max: u32) -> Result<Self, Error> {
         let whole = json.as_f64().filter(|number| number.fract() == 0.0);
         let number = whole.ok_or_else(|| Error::invalid("quantity", "must be a whole number"))?;
-        if number > f64::from(config.max_quantity) {
-            return Err(Error::invalid("quantity", format!("must be at most {}", config.max_quantity)));
+        if number > f64::from(max) {
+            return Err(Error::invalid("quantity", format!("must be at most {max}")));
         }
         Ok(Self(number.max(0.0) as u32))
     }
@@ -40,8 +40,7 @@ mod tests {
 
     #[test]
     fn a_quantity_is_a_whole_number_up_to_the_maximum() {
-        let config = CartConfig { max_lines: 100, max_quantity: 999 };
-        let parse = |json| Quantity::parse(&json, &config);
+        let parse = |json| Quantity::parse(&json, 999);
         for (json, quantity) in [(json!(1), 1), (json!(999), 999), (json!(2.0), 2), (json!(0), 0), (json!(-3), 0)] {
             assert_eq!(parse(json), Ok(Quantity(quantity)));
         }

@@ -22,7 +22,7 @@ use futures_util::future::join_all;
 pub use self::{
     idle::JobMemory,
     job::{EVERY_FIVE_MINUTES, EVERY_MINUTE, Job},
-    report::{JobReport, JobsStatus, RowsFailure, status},
+    report::{JobReport, JobsStatus, status},
 };
 use self::{job::Trigger, run::run};
 use crate::{

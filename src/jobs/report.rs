@@ -52,15 +52,6 @@ impl JobReport {
     }
 }
 
-/// The reason why the last refresh of rows failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowsFailure<'a> {
-    /// For the log.
-    pub cause: &'a str,
-    /// For the public route. None if an older release stored the report.
-    pub public: Option<&'a str>,
-}
-
 /// The state of all jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobsStatus {
@@ -81,15 +72,14 @@ impl JobsStatus {
         self.heartbeat.is_none_or(|last| now.since(Timestamp::from_score(last)) < HEARTBEAT_TIMEOUT)
     }
 
-    /// The reason why the last refresh of rows failed, in whole or in part. None if it succeeded, or if it ended more
+    /// The report of the last refresh of rows, if it failed in whole or in part. None if it succeeded, or if it ended more
     /// than `within` seconds ago: a failing source is tried again at least every 30 s, so each cron run reports it
     /// anew.
     #[must_use]
-    pub fn rows_failure(&self, now: Timestamp, within: f64) -> Option<RowsFailure<'_>> {
+    pub fn rows_failure(&self, now: Timestamp, within: f64) -> Option<&JobReport> {
         let report = self.reports.get(Job::RefreshRows.name())?;
         let is_recent = now.since(Timestamp::from_score(report.finished)).as_secs_f64() < within;
-        let cause = report.error.as_deref().filter(|_| is_recent)?;
-        Some(RowsFailure { cause, public: report.public_error.as_deref() })
+        (is_recent && report.error.is_some()).then_some(report)
     }
 }
 

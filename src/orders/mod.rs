@@ -20,7 +20,6 @@ pub use settle::Customer;
 
 use crate::{
     carts::{CartLine, Quantity},
-    config::CartConfig,
     orders::flash_sale::ReservationId,
     ports::error::Error,
     schema::ids::{ItemId, OrderId, RowId, id_text},
@@ -29,7 +28,6 @@ use crate::{
 /// Most entries of `items` in a report, so that the script stays short. The limits of carts do not apply: the storefront has accepted
 /// the order.
 const MAX_LINES: usize = 500;
-const UNLIMITED: CartConfig = CartConfig { max_lines: u32::MAX, max_quantity: u32::MAX };
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +70,7 @@ impl Order {
         let mut lines = Vec::<CartLine>::with_capacity(items.len());
         for fields in items {
             let item = ItemId::parse(&id_field("item", fields.get("id"))?)?;
-            let quantity = Quantity::parse(fields.get("quantity").unwrap_or(&Value::Null), &UNLIMITED)?.get();
+            let quantity = Quantity::parse(fields.get("quantity").unwrap_or(&Value::Null), u32::MAX)?.get();
             if quantity == 0 {
                 return Err(Error::invalid("quantity", "must be at least 1"));
             }

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{
+    HeaderMap, HeaderValue,
+    header::{self, Entry},
+};
 
 use crate::config::rules::is_token_byte;
 
@@ -47,12 +50,8 @@ pub fn set_cookie_pair(line: &HeaderValue) -> Option<(String, String)> {
 #[must_use]
 pub fn at_path(line: &HeaderValue, path: &str) -> HeaderValue {
     let text = String::from_utf8_lossy(line.as_bytes());
-    let paths = text.split(';').skip(1).filter_map(|attribute| {
-        let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
-        name.trim().eq_ignore_ascii_case("path").then(|| value.trim().starts_with('/'))
-    });
     // The last one counts.
-    if paths.last() == Some(true) {
+    if text.split(';').skip(1).filter_map(path_of).last().is_some_and(|path| path.starts_with('/')) {
         return line.clone();
     }
     // A semicolon would end the attribute.
@@ -65,27 +64,28 @@ pub fn at_path(line: &HeaderValue, path: &str) -> HeaderValue {
 
 /// Moves the `Path` of the origin's cookies from below `prefix`, the path of `ORIGIN_URL`, to the same path at edgefront.
 pub(super) fn rewrite_paths(headers: &mut HeaderMap, prefix: &str) {
-    let lines: Vec<_> = headers.get_all(header::SET_COOKIE).iter().map(|line| without_prefix(line, prefix)).collect();
-    headers.remove(header::SET_COOKIE);
-    for line in lines {
-        headers.append(header::SET_COOKIE, line);
+    if let Entry::Occupied(mut lines) = headers.entry(header::SET_COOKIE) {
+        lines.iter_mut().for_each(|line| *line = without_prefix(line, prefix));
     }
 }
 
 fn without_prefix(line: &HeaderValue, prefix: &str) -> HeaderValue {
     let Ok(text) = str::from_utf8(line.as_bytes()) else { return line.clone() };
-    let below = |path: &str| match path.trim().strip_prefix(prefix)? {
+    let moved = |attribute: &str| match path_of(attribute)?.strip_prefix(prefix)? {
         "" => Some(" Path=/".to_owned()),
-        path => path.starts_with('/').then(|| format!(" Path={path}")),
+        below => below.starts_with('/').then(|| format!(" Path={below}")),
     };
-    let moved = text.split(';').enumerate().map(|(number, part)| match part.split_once('=') {
-        // The first part is the cookie's own name and value.
-        Some((name, path)) if number > 0 && name.trim().eq_ignore_ascii_case("path") => {
-            below(path).map_or(Cow::Borrowed(part), Cow::Owned)
-        }
-        _ => Cow::Borrowed(part),
-    });
-    HeaderValue::try_from(moved.collect::<Vec<_>>().join(";")).unwrap_or_else(|_| line.clone())
+    let mut attributes = text.split(';');
+    let pair = attributes.next().map(Cow::Borrowed);
+    let attributes = attributes.map(|attribute| moved(attribute).map_or(Cow::Borrowed(attribute), Cow::Owned));
+    let parts: Vec<_> = pair.into_iter().chain(attributes).collect();
+    HeaderValue::try_from(parts.join(";")).unwrap_or_else(|_| line.clone())
+}
+
+/// The value of the attribute `Path`. None for another attribute.
+fn path_of(attribute: &str) -> Option<&str> {
+    let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
+    name.trim().eq_ignore_ascii_case("path").then(|| value.trim())
 }
 
 /// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the

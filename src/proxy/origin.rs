@@ -181,7 +181,7 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
     for name in [header::LOCATION, header::CONTENT_LOCATION] {
         rewrite_location(response.headers_mut(), name, url);
     }
-    if !prefix(url).is_empty() && response.headers().contains_key(header::SET_COOKIE) {
+    if !prefix(url).is_empty() {
         cookies::rewrite_paths(response.headers_mut(), prefix(url));
     }
     Ok(response)

@@ -28,7 +28,7 @@ pub async fn set(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, token) = (request.app, request.session_token());
     let item = ItemId::parse(&request.id)?;
     let mut fields = request.json_fields()?;
-    let quantity = Quantity::parse(&fields.take("quantity")?, &app.config.cart)?;
+    let quantity = Quantity::parse(&fields.take("quantity")?, app.config.cart.max_quantity)?;
     fields.finish()?;
     let change = CartChange::Set(item, quantity);
     write_response(&request, carts::change(&app.redis, token.as_ref(), &change, request.now, &app.config).await?)
@@ -39,7 +39,7 @@ pub async fn add(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, token) = (request.app, request.session_token());
     let mut fields = request.json_fields()?;
     let item = fields.take_id("id", ItemId::parse)?;
-    let quantity = Quantity::parse(&fields.take("quantity")?, &app.config.cart)?;
+    let quantity = Quantity::parse(&fields.take("quantity")?, app.config.cart.max_quantity)?;
     fields.finish()?;
     let (idempotency_key, change) = (request.idempotency_key()?, CartChange::Add(item, quantity));
     let write_request = CartWriteRequest { token: token.as_ref(), changes: slice::from_ref(&change), idempotency_key };

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{request::ApiRequest, respond};
 use crate::{
-    jobs::{self, JobsStatus, RowsFailure},
+    jobs::{self, JobReport, JobsStatus},
     metrics::write_probe,
     ports::{
         answer::Answer,
@@ -57,14 +57,15 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
             _ => "reduced",
         },
     });
-    if let (Some(cause), Some(parts)) = (rows_failure.and_then(|failure| failure.public), parts.as_object_mut()) {
+    let rows_cause = rows_failure.and_then(|report| report.public_error.as_deref());
+    if let (Some(cause), Some(parts)) = (rows_cause, parts.as_object_mut()) {
         parts.insert("rows_cause".to_owned(), cause.into());
     }
     let is_ready = [redis, crons, rows] == ["ok"; 3] && origin.is_ok() && !loses_views;
     let mut response = respond::json(respond::NO_STORE, &parts);
     if !is_ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        let rows_failure = rows_failure.map(|failure| format!("rows: {}", failure.cause));
+        let rows_failure = rows_failure.and_then(|report| report.error.as_ref()).map(|cause| format!("rows: {cause}"));
         let errors = [status.as_ref().err(), writable.as_ref().err(), origin.as_ref().err()];
         let errors = errors.into_iter().flatten().map(ToString::to_string);
         let cause = [parts.to_string()].into_iter().chain(rows_failure).chain(errors).collect::<Vec<_>>().join("; ");
@@ -75,7 +76,7 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 }
 
 /// A failing source is the more specific problem: its rows become late, too.
-fn rows_state(status: &JobsStatus, failure: Option<RowsFailure<'_>>) -> &'static str {
+fn rows_state(status: &JobsStatus, failure: Option<&JobReport>) -> &'static str {
     match failure {
         Some(_) => "failing",
         None if status.rows_late >= ROWS_LATE_LIMIT => "late",

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::support::{Store, item};
 
 fn quantity(app: &Rc<App>, number: i64) -> Quantity {
-    Quantity::parse(&json!(number), &app.config.cart).unwrap()
+    Quantity::parse(&json!(number), app.config.cart.max_quantity).unwrap()
 }
 
 async fn change(app: &Rc<App>, token: Option<&Token>, change: CartChange) -> Result<CartWriteOutcome, Error> {

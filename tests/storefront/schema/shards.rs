@@ -34,7 +34,8 @@ fn keys(app: &Rc<App>) -> Keys {
 }
 
 pub async fn put(app: &Rc<App>, token: Option<&Token>, item: &str, quantity: u32) -> Token {
-    let (item, quantity) = (ItemId::parse(item).unwrap(), Quantity::parse(&json!(quantity), &app.config.cart).unwrap());
+    let (item, quantity) =
+        (ItemId::parse(item).unwrap(), Quantity::parse(&json!(quantity), app.config.cart.max_quantity).unwrap());
     let change = CartChange::Set(item, quantity);
     let write = carts::change(&app.redis, token, &change, app.clock.now(), &app.config).await.unwrap();
     write.session.unwrap().token

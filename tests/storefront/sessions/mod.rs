@@ -70,7 +70,7 @@ async fn guest(app: &Rc<App>) -> Token {
 
 /// Puts two mugs into the cart of `token` and returns the session's token.
 async fn put_mugs(app: &Rc<App>, token: Option<&Token>, now: Timestamp) -> Token {
-    let change = CartChange::Set(item("mug"), Quantity::parse(&json!(2), &app.config.cart).unwrap());
+    let change = CartChange::Set(item("mug"), Quantity::parse(&json!(2), app.config.cart.max_quantity).unwrap());
     carts::change(&app.redis, token, &change, now, &app.config).await.unwrap().session.unwrap().token
 }
 

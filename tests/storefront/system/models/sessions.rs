@@ -81,7 +81,7 @@ impl World {
         }
         let outcome = match &request {
             Request::Add(token, key) => {
-                let quantity = Quantity::parse(&json!(1), &config.cart).expect("a quantity");
+                let quantity = Quantity::parse(&json!(1), config.cart.max_quantity).expect("a quantity");
                 let changes = [CartChange::Add(ItemId::parse("mug").expect("an item"), quantity)];
                 let request = CartWriteRequest { token: token.as_ref(), changes: &changes, idempotency_key: Some(key) };
                 carts::write(redis, &request, now, config).await.map(drop)
