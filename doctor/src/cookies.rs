@@ -1,6 +1,6 @@
 //! Rules for the cookies that a page sets for new visitors.
 
-use edgefront::{config::rules::CookieRules, proxy::is_deletion};
+use edgefront::{config::rules::CookieRules, proxy::SetCookie};
 use http::{HeaderMap, header};
 
 use super::{
@@ -21,15 +21,10 @@ const COMMON_RISK: &str =
 /// Name and value of each cookie to which the shop gives the same value in two responses, unless it deletes the cookie.
 pub fn equal_values(one: &HeaderMap, other: &HeaderMap) -> Vec<(String, String)> {
     let of_other = set_cookie_pairs(other);
-    let lines = one.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let deleted = lines.filter_map(|line| {
-        let (pair, attributes) = line.split_once(';')?;
-        let (name, value) = pair.split_once('=')?;
-        is_deletion(value, attributes).then_some(name.trim())
-    });
-    let deleted: Vec<_> = deleted.collect();
+    let lines = one.get_all(header::SET_COOKIE).iter();
+    let deleted: Vec<_> = lines.map(SetCookie::of).filter(SetCookie::is_deletion).map(|cookie| cookie.name()).collect();
     let pairs = set_cookie_pairs(one).into_iter();
-    pairs.filter(|pair| of_other.contains(pair) && !deleted.contains(&&*pair.0)).collect()
+    pairs.filter(|pair| of_other.contains(pair) && !deleted.contains(&pair.0)).collect()
 }
 
 /// Name and value of each cookie that all new visitors get, on every page of the sample that sets it, such as an empty session or

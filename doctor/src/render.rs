@@ -7,7 +7,7 @@ use edgefront::{
     App,
     page_cache::{
         PageKey, Reason, RenderRequest, SelectingHeaders, StoredPage, UnstorableResponse,
-        admission::popularity_of_page, holes, render::WholeRender,
+        admission::popularity_of_page, header_lines, holes, render::WholeRender,
     },
     ports::{error::Error, fetch::Collected, html::LolHtml},
     proxy::{cookie_name, esi, set_cookie_pair},
@@ -149,10 +149,5 @@ pub fn set_cookie_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
 /// The headers that decide on storing, as far as a response has them: `cache-control: …`.
 pub fn deciding_headers(headers: &HeaderMap) -> Vec<String> {
     let names = [HeaderName::from_static("cdn-cache-control"), header::CACHE_CONTROL, header::EXPIRES, header::VARY];
-    let line = |name: HeaderName| {
-        let values: Vec<_> =
-            headers.get_all(&name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-        (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
-    };
-    names.into_iter().filter_map(line).collect()
+    names.iter().filter_map(|name| header_lines(headers, name)).collect()
 }

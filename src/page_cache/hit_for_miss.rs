@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 
 use super::{policy::Reason, stored_page::encode_names};
 use crate::{
@@ -107,13 +107,16 @@ pub fn decode(note: &str) -> Option<(Reason, &str)> {
     Some((reason.unwrap_or(Reason::Unstorable), cause))
 }
 
+/// All values of a header in one line, as `name: value, value`. None without the header.
+#[must_use]
+pub fn header_lines(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let values: Vec<_> = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
+}
+
 /// The part of a response that gives `reason` not to store it: the names of its cookies, or the header.
 pub fn cause(reason: Reason, status: StatusCode, headers: &HeaderMap) -> String {
-    let lines = |name: header::HeaderName| {
-        let values: Vec<_> =
-            headers.get_all(&name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-        (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
-    };
+    let lines = |name| header_lines(headers, &name);
     let text = match reason {
         // Only the names: a value can be a secret.
         Reason::SetCookie => {
@@ -121,7 +124,7 @@ pub fn cause(reason: Reason, status: StatusCode, headers: &HeaderMap) -> String 
             Some(format!("set-cookie: {}", names.join(", ")))
         }
         Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => {
-            let names = ["cdn-cache-control", "cache-control", "expires"].map(header::HeaderName::from_static);
+            let names = ["cdn-cache-control", "cache-control", "expires"].map(HeaderName::from_static);
             names.into_iter().find_map(lines)
         }
         Reason::Vary | Reason::VaryStar => lines(header::VARY),

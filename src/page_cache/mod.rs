@@ -52,7 +52,7 @@ pub use execute::{
     ExplainedEntry, ExplainedPage, Explanation, HandedOver, RenderRequest, UnstorableResponse, answer, bypass, explain,
     forward_unsafe, render, visitor_content_for_browser,
 };
-pub use hit_for_miss::Unstorable;
+pub use hit_for_miss::{Unstorable, header_lines};
 pub use holes::{
     placeholder::token_range,
     visitor_content::{NotFilled, VisitorContent, VisitorKey},

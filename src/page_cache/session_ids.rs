@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, header};
 use memchr::memchr_iter;
 
 use super::policy::validation::is_token;
+use crate::proxy::SetCookie;
 
 /// Least length of a cookie's value, bytes. A shorter one occurs in a page by chance.
 const MIN_VALUE: usize = 16;
@@ -28,11 +29,10 @@ impl SessionIds {
     pub fn of(headers: &HeaderMap, url: &str, csrf: Option<&str>) -> Self {
         let mut values = Vec::new();
         for line in headers.get_all(header::SET_COOKIE) {
-            let line = String::from_utf8_lossy(line.as_bytes());
-            let pair = line.split(';').next().unwrap_or_default();
-            let Some((name, value)) = pair.split_once('=') else { continue };
+            let cookie = SetCookie::of(line);
+            let Some(value) = cookie.value() else { continue };
             let value = value.trim_matches(['"', ' ']);
-            if value.len() >= MIN_VALUE && !url.contains(value) && csrf != Some(name.trim()) {
+            if value.len() >= MIN_VALUE && !url.contains(value) && csrf != Some(cookie.name().as_str()) {
                 values.push(value.to_owned());
             }
         }

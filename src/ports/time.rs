@@ -130,11 +130,15 @@ pub type Alarm = LocalBoxFuture<'static, ()>;
 pub type Wake = Box<dyn FnOnce()>;
 
 /// Waits for `future`, at most for `duration`. None if the future is late; it is dropped then.
-pub async fn within<F: Future + Unpin>(clock: &dyn Clock, duration: Duration, future: F) -> Option<F::Output> {
-    match select(future, clock.sleep(duration)).await {
+pub fn within<F: Future + Unpin>(
+    clock: &dyn Clock,
+    duration: Duration,
+    future: F,
+) -> impl Future<Output = Option<F::Output>> + use<F> {
+    select(future, clock.sleep(duration)).map(|first| match first {
         Either::Left((output, _)) => Some(output),
         Either::Right(_) => None,
-    }
+    })
 }
 
 #[cfg(test)]

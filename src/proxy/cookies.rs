@@ -7,6 +7,7 @@ use http::{
     header::{self, Entry},
 };
 
+use super::set_cookie::SetCookie;
 use crate::config::rules::is_token_byte;
 
 /// Adds a cookie, as `name=value`.
@@ -31,27 +32,26 @@ pub fn remove(headers: &mut HeaderMap, name: &str) {
     }
 }
 
-/// The name in a `Set-Cookie` (RFC 6265 §5.2).
+/// The name in a `Set-Cookie` line.
 #[must_use]
 pub fn cookie_name(line: &HeaderValue) -> String {
-    let line = String::from_utf8_lossy(line.as_bytes());
-    line.split(['=', ';']).next().unwrap_or_default().trim().to_owned()
+    SetCookie::of(line).name()
 }
 
 /// Name and value of a `Set-Cookie`. None without `=`, or with other bytes than visible ASCII.
 #[must_use]
 pub fn set_cookie_pair(line: &HeaderValue) -> Option<(String, String)> {
-    let (name, value) = line.to_str().ok()?.split(';').next()?.split_once('=')?;
-    Some((name.trim().to_owned(), value.trim().to_owned()))
+    let cookie = SetCookie::of_ascii(line)?;
+    Some((cookie.name(), cookie.value()?))
 }
 
 /// Moves a `Set-Cookie` line from the response for `path` to another response. Without a valid `Path`, the line gets the browser's
 /// default path (RFC 6265 §5.1.4, §5.2.4).
 #[must_use]
 pub fn at_path(line: &HeaderValue, path: &str) -> HeaderValue {
-    let text = String::from_utf8_lossy(line.as_bytes());
+    let attributes = SetCookie::of(line).attributes();
     // The last one counts.
-    if text.split(';').skip(1).filter_map(path_of).last().is_some_and(|path| path.starts_with('/')) {
+    if attributes.split(';').filter_map(path_of).next_back().is_some_and(|path| path.starts_with('/')) {
         return line.clone();
     }
     // A semicolon would end the attribute.
@@ -91,29 +91,12 @@ fn path_of(attribute: &str) -> Option<&str> {
 /// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the
 /// attributes, only those that delete a cookie count.
 pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
-    let line = String::from_utf8_lossy(line.as_bytes());
-    let (pair, attributes) = line.split_once(';').unwrap_or((&line, ""));
-    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    remove(headers, name.trim());
-    if !is_deletion(value, attributes) {
-        add(headers, format!("{}={}", name.trim(), value.trim()).as_bytes());
+    let cookie = SetCookie::of(line);
+    let name = cookie.name();
+    remove(headers, &name);
+    if !cookie.is_deletion() {
+        add(headers, [&name, "=", &cookie.value().unwrap_or_default()].concat().as_bytes());
     }
-}
-
-/// Returns whether a `Set-Cookie` deletes its cookie. Servers do that by an empty value, `Max-Age=0` or a negative one, or the first
-/// day of Unix time.
-#[must_use]
-pub fn is_deletion(value: &str, attributes: &str) -> bool {
-    let attributes = attributes.to_ascii_lowercase();
-    let deletes = |attribute: &str| {
-        let (name, text) = attribute.split_once('=').unwrap_or((attribute, ""));
-        match name.trim() {
-            "max-age" => text.trim().starts_with(['0', '-']),
-            "expires" => text.contains("1970"),
-            _ => false,
-        }
-    };
-    value.trim().is_empty() || attributes.split(';').any(deletes)
 }
 
 /// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name. So bytes
@@ -137,6 +120,7 @@ fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy::csrf::replace_set_cookie;
 
     #[test]
     fn no_spelling_of_a_cookie_remains() {
@@ -205,6 +189,34 @@ mod tests {
             headers.append(header::SET_COOKIE, line.parse().unwrap());
             rewrite_paths(&mut headers, "/shop");
             assert_eq!(headers[header::SET_COOKIE], moved);
+        }
+    }
+
+    /// A name without UTF-8 is read with U+FFFD. A line that is not ASCII has no pair, and is never replaced.
+    #[test]
+    fn a_line_that_is_not_ascii_has_a_name_and_no_pair() {
+        for (line, name, pair, sent, replaced) in [
+            (&b"csrftoken=1; Path=/"[..], "csrftoken", Some(("csrftoken", "1")), "a=1; csrftoken=1", true),
+            (b"csrftoken = 1", "csrftoken", Some(("csrftoken", "1")), "a=1; csrftoken=1", true),
+            (b"csrftoken=\xe9; Path=/", "csrftoken", None, "a=1; csrftoken=\u{fffd}", false),
+            ("csrftoken=1; Path=/caf\u{e9}".as_bytes(), "csrftoken", None, "a=1; csrftoken=1", false),
+            ("\u{2003}csrftoken=1".as_bytes(), "csrftoken", None, "a=1; csrftoken=1", false),
+            (b"caf\xe9=1", "caf\u{fffd}", None, "a=1; caf\u{fffd}=1", false),
+            (b"a", "a", None, "", false),
+            (b"a; b=1", "a", None, "", false),
+        ] {
+            let line = HeaderValue::from_bytes(line).unwrap();
+            assert_eq!(cookie_name(&line), name, "{line:?}");
+            let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(set_cookie_pair(&line), pair, "{line:?}");
+            let mut headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_static("a=1"))]);
+            apply_set_cookie(&mut headers, &line);
+            let cookies =
+                headers.get(header::COOKIE).map(|cookies| String::from_utf8_lossy(cookies.as_bytes()).into_owned());
+            assert_eq!(cookies.unwrap_or_default(), sent, "{line:?}");
+            let mut lines = HeaderMap::from_iter([(header::SET_COOKIE, line.clone())]);
+            replace_set_cookie(&mut lines, "csrftoken");
+            assert_eq!(lines[header::SET_COOKIE] != line, replaced, "{line:?}");
         }
     }
 }

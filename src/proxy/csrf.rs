@@ -12,7 +12,7 @@
 use http::{HeaderMap, HeaderValue, Uri, header};
 use url::Url;
 
-use super::cookies;
+use super::{cookies, set_cookie::SetCookie};
 
 /// The value of the cookie: 32 letters and digits, the form of Django's `csrftoken`.
 const VALUE: &str = "edgefrontverifiestheoriginheader";
@@ -39,11 +39,10 @@ pub fn protect(headers: &mut HeaderMap, name: &str, uri: &Uri, is_safe: bool) {
 pub fn replace_set_cookie(headers: &mut HeaderMap, name: &str) {
     let header::Entry::Occupied(mut lines) = headers.entry(header::SET_COOKIE) else { return };
     for line in lines.iter_mut() {
-        let replaced = line.to_str().ok().and_then(|text| {
-            let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
-            let (own, value) = pair.split_once('=')?;
+        let replaced = SetCookie::of_ascii(line).and_then(|cookie| {
             // An empty value deletes the cookie.
-            (own.trim() == name && !value.trim().is_empty()).then(|| format!("{name}={VALUE};{attributes}"))
+            let has_value = cookie.name() == name && !cookie.value()?.is_empty();
+            has_value.then(|| format!("{name}={VALUE};{}", cookie.attributes()))
         });
         if let Some(Ok(replaced)) = replaced.map(HeaderValue::try_from) {
             *line = replaced;

@@ -16,7 +16,7 @@ use crate::{
         html::{self, Html, HtmlError},
         sort,
     },
-    proxy::{cookie_name, part_request, with_path},
+    proxy::{SetCookie, cookie_name, part_request, with_path},
     sessions::cookie,
 };
 
@@ -154,8 +154,9 @@ pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<
 #[must_use]
 pub fn new_cookie(config: &PageConfig, path: &str, request: &HeaderMap, lines: &[HeaderValue]) -> Option<String> {
     let is_known = |line: &HeaderValue| {
-        let pair = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-        config.cookies.is_dropped(&cookie_name(line), path) || cookie::of_origin(request).any(|known| known == pair)
+        let cookie = SetCookie::of(line);
+        let mut known = cookie::of_origin(request);
+        config.cookies.is_dropped(&cookie.name(), path) || known.any(|known| known == cookie.pair())
     };
     lines.iter().find(|line| !is_known(line)).map(cookie_name)
 }
