@@ -83,6 +83,16 @@ fn the_document_lists_every_variable() {
 }
 
 #[test]
+fn the_document_names_every_variable_under_a_task() {
+    let document = read("docs/configuration.md");
+    let (_, rest) = document.split_once("\n## Variables by task\n").expect("the heading");
+    let (tasks, _) = rest.split_once("\n## ").expect("the next heading");
+    let names = VARIABLES.iter().map(|(variable, _): &Row| code(variable.name));
+    let missing: Vec<_> = names.filter(|name| !tasks.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn the_document_lists_every_secret() {
     let row = |(variable, lines): &Row| [code(variable.name), variable.allowed.to_owned(), meaning(lines)];
     hold("docs/configuration.md", "secrets", &table(["Secret", "Value", "Meaning"], SECRETS.iter().map(row)));
