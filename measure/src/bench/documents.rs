@@ -56,9 +56,14 @@ fn machine() -> String {
 const INTRODUCTION: &str = "\
 # Benchmark
 
-`cargo xtask bench --write-docs` writes this page. One run measures all candidates in raw workerd, in interleaved
-rounds. Figures are medians over the rounds; ratios are medians of the ratios within each round. Each candidate has its
-own Valkey and REST gateway. 1,000 visitors are signed in, 100 items are popular, and a page has 20 KB.
+This page compares the speed, the CPU time and the Redis load of edgefront with other Workers. It is for readers who
+decide about edgefront, and for contributors. `cargo xtask bench --write-docs` writes it. The first table has the ratios;
+÷ is the ratio of edgefront to the other Worker. The other tables have the figures of each action; the last paragraph
+explains their columns.
+
+One run measures all candidates in raw workerd, in interleaved rounds. Figures are medians over the rounds; ratios are
+medians of the ratios within each round. Each candidate has its own Valkey and REST gateway. 1,000 visitors are signed
+in, 100 items are popular, and a page has 20 KB.
 
 - `edgefront`: the release bundle, in front of an origin that responds immediately.
 - `book`, `pipelined`, `eval`: the peers, the book's chapter with Hono and `@upstash/redis`. `book` sends one request
