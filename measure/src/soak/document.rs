@@ -18,10 +18,13 @@ pub fn write(arguments: &SoakArguments, tally: &Tally) -> Result<(), Failure> {
         "\
 # Soak test
 
-`cargo xtask soak --write-docs` writes this page. The command fails if anything below was lost. {visitors} visitors
-shopped for {minutes} minutes in raw workerd, in front of a Valkey with an append-only file. Redis was killed (SIGKILL)
-every {every} s and was down for 3 s each time. The Worker was killed once. The timeout for Redis was the default of
-300 ms.
+This page shows whether pages, carts and orders survive while Redis and the Worker are killed again and again. It is for
+operators who want to know what the [guarantees](faults.md) rest on. `cargo xtask soak --write-docs` writes it. The
+command fails if anything below was lost.
+
+{visitors} visitors shopped for {minutes} minutes in raw workerd, in front of a Valkey with an append-only file. Redis was killed
+(SIGKILL) every {every} s and was down for 3 s each time. The Worker was killed once. The timeout for Redis was the default
+of 300 ms.
 
 Each visitor looks at pages of 20 KB, adds items to the cart, buys (the service reports the order), logs out and in
 again, and compares the cart with the accepted writes. A write that got 503 or no response was sent again unchanged
