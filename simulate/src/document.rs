@@ -135,9 +135,11 @@ fn sampling(seed: u64) -> Result<String, String> {
 const INTRODUCTION: &str = "\
 # Simulation
 
-`cargo xtask simulate --write-docs --var PAGE_TOTAL_BYTES=268435456` writes this page. It is for operators who plan a shop that is larger than any test. A discrete-event simulation
-([`simulate/`](../simulate/src/lib.rs)) runs edgefront's own policy code: freshness, decisions and admission of the page cache, the isolate's memory
-with its limits in bytes, batches and pace of background writes, traffic counters, circuit breaker, and the defaults of all variables. It does not run Lua, HTTP and
+This page shows hit ratios, the load of Redis and of the origin, response times and cost, from 10 to a million requests a second. It is for operators who plan a shop that is
+larger than any test. `cargo xtask simulate --write-docs --var PAGE_TOTAL_BYTES=268435456` writes it.
+
+A discrete-event simulation ([`simulate/`](../simulate/src/lib.rs)) runs edgefront's own policy code: freshness, decisions and admission of the page cache, the isolate's
+memory with its limits in bytes, batches and pace of background writes, traffic counters, circuit breaker, and the defaults of all variables. It does not run Lua, HTTP and
 wasm. [One table](../simulate/src/costs.rs) lists the commands of each step; tests compare most of them with a real server.
 
 `cargo xtask test simulation` sends the requests of a small run to edgefront, in front of a Valkey with the gateway, and fails if commands or hit
@@ -163,6 +165,20 @@ ratio differ by more than 10 %. [The test](../tests/storefront/system/simulation
 - **Redis** has no limits here, so the tables show the load that it would have to carry. With `--redis-commands N` it has
   a limit, and a further table shows the requests that it does not answer in time.
 - **Prices** are those of [scaling](scaling.md#money): pay as you go; in a database with regions each region executes every write.
+
+## Columns
+
+| column | meaning |
+|---|---|
+| memory, location, home, Redis | Share of the page views that are answered by: the memory of the isolate near the visitor, the location's cache, the memory of an isolate of the home tier, Redis. |
+| all hits | Share of the page views that the origin does not render. |
+| origin/s, renders/s | Requests to the origin in a second. |
+| Redis requests/s, commands/s, MB/s | Requests, commands and traffic of Redis in a second. |
+| peak | Most Redis commands in a second. |
+| hottest key | The key with the most commands. |
+| stale p50, stale max | Time since the purge of a page that was served after its purge. |
+| pages in an isolate | Pages in the fullest isolate. |
+| dollars/million | Cost of a million requests of visitors. |
 ";
 
 const SETTINGS: &str = "\
