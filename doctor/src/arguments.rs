@@ -11,29 +11,30 @@ const MAX_PAGES: u64 = 500;
 
 /// Examine a shop before you deploy edgefront in front of it.
 ///
-/// The doctor asks the shop for a bounded sample of its pages: one request at a time, with a pause after each, only
-/// what robots.txt allows, and only GET. It asks for each page without cookies, with analytics cookies, and with the
-/// shop's own cookies. It then prints, for each kind of page, whether edgefront would share it and which rule would
-/// change that. At the end it prints variables to paste into wrangler.toml. It changes nothing in the shop.
+/// The doctor requests a bounded sample of the shop's pages: one GET at a time, with a pause after each, and only what
+/// robots.txt allows. It requests each page without cookies, with analytics cookies, and with the shop's own cookies.
+/// For each kind of page, it prints whether edgefront would share it, and which rule would change that. The report
+/// ends with variables to paste into wrangler.toml. The doctor changes nothing in a shop that changes data by POST
+/// only.
 #[derive(Parser)]
 #[command(name = "cargo xtask doctor", bin_name = "cargo xtask doctor")]
 pub struct DoctorArguments {
     /// The shop's address, such as <https://shop.example>. The doctor starts here and stays on this host.
     #[arg(value_name = "URL", value_parser = parse_address)]
     pub address: Url,
-    /// Rules of a storefront software, such as django-oscar. Without it, the doctor recognizes the software.
+    /// Use the rules of this preset, such as django-oscar. By default, the doctor recognizes the shop's software.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
-    /// A variable of wrangler.toml, which overrides the preset. Repeat it for more.
+    /// Override a variable of the preset; repeatable. The doctor does not read wrangler.toml.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
     pub variables: Vec<(String, String)>,
-    /// Number of pages to examine, at most 500. Each costs about five requests.
+    /// Number of pages to examine, at most 500. Each costs about five requests, twice as many with --login.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = pages())]
     pub pages: usize,
-    /// Cookies of a signed-in visitor, as a browser sends them: "sessionid=abc; other=1". Sign in with a test account,
-    /// open the developer tools, select a request for a page in "Network", and copy the value of its header Cookie. The
-    /// doctor then also asks for each page as this visitor, and looks for the elements that differ (HOLES): first put a
-    /// product into the basket. Prefer the environment variable: other users of this machine can read arguments.
+    /// Cookies of a signed-in visitor, as a browser sends them: "sessionid=abc; other=1". The doctor then also requests
+    /// each page as this visitor, and looks for the elements that differ (HOLES). Sign in with a test account and put a
+    /// product into the basket. In the browser's developer tools, select a request for a page in "Network", and copy
+    /// the value of its header Cookie. Prefer the environment variable: other users of this machine can read arguments.
     #[arg(long, value_name = "COOKIES", env = "DOCTOR_LOGIN", hide_env_values = true)]
     pub login: Option<String>,
     /// The pause after each request, in milliseconds.

@@ -41,7 +41,7 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the shop on this machine with a real Redis and ticking crons.
+    /// Run edgefront on this machine with Redis and crons, in front of the demo shop or of --origin.
     Dev(dev::DevArguments),
     /// Run a third-party storefront on this machine behind edgefront with its preset.
     Storefront(run_storefront::StorefrontArguments),
@@ -72,7 +72,7 @@ enum Command {
     Size,
     /// Measure pages of a running shop and its dashboard with Lighthouse.
     Lighthouse(lighthouse::LighthouseArguments),
-    /// Write the configurations of an edge tier and a home tier, made of wrangler.toml.
+    /// Write wrangler.edge.json and wrangler.home.json from wrangler.toml, to deploy an edge tier and a home tier.
     Tiers,
     /// Write software bills of materials of the Worker's crates and of the npm packages, for dependency scanners.
     Sbom,
