@@ -18,9 +18,9 @@ pub fn write(arguments: &SoakArguments, tally: &Tally) -> Result<(), Failure> {
         "\
 # Soak test
 
-This page shows whether pages, carts and orders survive while Redis and the Worker are killed again and again. It is for
-operators who want to know what the [guarantees](faults.md) rest on. `cargo xtask soak --write-docs` writes it. The
-command fails if anything below was lost.
+This page shows whether pages, carts and orders survive while Redis and the Worker are killed. It is for operators who
+judge the [guarantees](faults.md). `cargo xtask soak --write-docs` writes it. The command fails if anything below was
+lost.
 
 {visitors} visitors shopped for {minutes} minutes in raw workerd, in front of a Valkey with an append-only file. Redis was killed
 (SIGKILL) every {every} s and was down for 3 s each time. The Worker was killed once. The timeout for Redis was the default
