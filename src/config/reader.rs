@@ -226,10 +226,7 @@ impl Reader<'_> {
             Some(more) => format!("{inherited}{separator} {more}"),
             None => list,
         });
-        parse(&text).unwrap_or_else(|problem| {
-            self.wrong(variable, problem);
-            T::default()
-        })
+        self.parsed(variable, parse(&text))
     }
 
     fn forwarded_headers(&mut self) -> Forward {
@@ -237,10 +234,7 @@ impl Reader<'_> {
         if text == "*" {
             return Forward::All;
         }
-        Forward::Only(selecting_headers(&text).unwrap_or_else(|problem| {
-            self.wrong(&PAGE_FORWARD_HEADERS, problem);
-            Vec::new()
-        }))
+        Forward::Only(self.parsed(&PAGE_FORWARD_HEADERS, selecting_headers(&text)))
     }
 
     fn rows(&mut self, origin: &OriginConfig) -> Option<RowsConfig> {
@@ -271,15 +265,12 @@ impl Reader<'_> {
 
     fn item_routes(&mut self, variable: &Variable, placeholder: &str) -> ItemRoutes {
         let text = self.text(variable).unwrap_or_default();
-        ItemRoutes::parse_with(placeholder, &text).unwrap_or_else(|problem| {
-            self.wrong(variable, problem);
-            ItemRoutes::default()
-        })
+        self.parsed(variable, ItemRoutes::parse_with(placeholder, &text))
     }
 
     fn cart_routes(&mut self) -> PathPatterns {
         let routes = self.routes(&CART_ROUTES, DEMO_CART_ROUTES);
-        self.path_patterns(&CART_ROUTES, &routes)
+        self.parsed(&CART_ROUTES, PathPatterns::parse(&routes))
     }
 
     /// `LOGIN_ROUTES` and all paths below them.
@@ -288,7 +279,7 @@ impl Reader<'_> {
         let routes = routes.split(',').map(str::trim).filter(|route| !route.is_empty());
         let routes: Vec<_> =
             routes.map(|route| route.trim_end_matches('/')).map(|route| format!("{route}, {route}/*")).collect();
-        self.path_patterns(&LOGIN_ROUTES, &routes.join(","))
+        self.parsed(&LOGIN_ROUTES, PathPatterns::parse(&routes.join(",")))
     }
 
     /// The value of a variable, with `demo` if edgefront serves the demo shop.
@@ -297,10 +288,11 @@ impl Reader<'_> {
         if self.text(&ORIGIN_URL).is_none() { format!("{text}, {demo}") } else { text }
     }
 
-    fn path_patterns(&mut self, variable: &Variable, text: &str) -> PathPatterns {
-        PathPatterns::parse(text).unwrap_or_else(|problem| {
+    /// The value that was parsed for a variable. If it is wrong, the default.
+    fn parsed<T: Default>(&mut self, variable: &Variable, value: Result<T, String>) -> T {
+        value.unwrap_or_else(|problem| {
             self.wrong(variable, problem);
-            PathPatterns::default()
+            T::default()
         })
     }
 
