@@ -11,7 +11,7 @@ use super::{
     item_routes::ItemRoutes,
     presets::Preset,
     rules::{
-        Choices, CookieRules, HoleRules, NormalizedHeader, PathPatterns, Patterns, QueryRules, UrlRules,
+        Choices, CookieRules, HoleRules, NormalizedHeader, PathPatterns, Patterns, QueryRules, UrlRules, entries,
         is_cookie_name, selecting_headers,
     },
     variables::{
@@ -276,9 +276,8 @@ impl Reader<'_> {
     /// `LOGIN_ROUTES` and all paths below them.
     fn login_routes(&mut self) -> PathPatterns {
         let routes = self.routes(&LOGIN_ROUTES, DEMO_LOGIN_ROUTES);
-        let routes = routes.split(',').map(str::trim).filter(|route| !route.is_empty());
-        let routes: Vec<_> =
-            routes.map(|route| route.trim_end_matches('/')).map(|route| format!("{route}, {route}/*")).collect();
+        let routes = entries(&routes, ',').map(|route| route.trim_end_matches('/'));
+        let routes: Vec<_> = routes.map(|route| format!("{route}, {route}/*")).collect();
         self.parsed(&LOGIN_ROUTES, PathPatterns::parse(&routes.join(",")))
     }
 

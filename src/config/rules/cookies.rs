@@ -1,6 +1,6 @@
 //! Cookie rules: the pages that a visitor with a cookie may get.
 
-use super::patterns::Patterns;
+use super::{entries, patterns::Patterns};
 use crate::ports::sort;
 
 /// Largest number of rules for varied cookies.
@@ -99,7 +99,7 @@ impl CookieRules {
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse_varied(text: &str) -> Result<Vec<VariedCookie>, String> {
-        let rules = text.split(',').map(str::trim).filter(|rule| !rule.is_empty());
+        let rules = entries(text, ',');
         let mut rules = rules.map(VariedCookie::parse).collect::<Result<Vec<_>, _>>()?;
         sort::sort_by(&mut rules, |one, other| one.name.cmp(&other.name));
         let repeated = rules.windows(2).find_map(|pair| match pair {
@@ -118,7 +118,7 @@ impl CookieRules {
     /// # Errors
     /// As [`CookieRules::parse_varied`].
     pub fn parse_dropped(text: &str) -> Result<Vec<DroppedCookie>, String> {
-        let rules = text.split(',').map(str::trim).filter(|rule| !rule.is_empty());
+        let rules = entries(text, ',');
         let rules = rules.map(DroppedCookie::parse).collect::<Result<Vec<_>, _>>()?;
         if rules.len() > MAX_DROPPED { Err(format!("has more than {MAX_DROPPED} rules")) } else { Ok(rules) }
     }

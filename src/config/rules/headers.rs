@@ -4,6 +4,7 @@ use std::fmt;
 
 use http::{HeaderName, HeaderValue, header};
 
+use super::entries;
 use crate::ports::header_names::{is_edge, is_hop_by_hop, is_of_proxies};
 
 /// Headers that no shared render carries: they belong to one visitor, ask for less than the whole page, or are set by
@@ -55,7 +56,7 @@ pub fn selecting_headers(list: &str) -> Result<Vec<HeaderName>, String> {
         }
         _ => Err(format!("has {name:?}, which names no header")),
     };
-    list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(parse).collect()
+    entries(list, ',').map(parse).collect()
 }
 
 /// A request header that selects a page by one of a few values: `accept-language=en|de`.
@@ -72,7 +73,7 @@ impl NormalizedHeader {
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, String> {
-        text.split(',').map(str::trim).filter(|rule| !rule.is_empty()).map(Self::parse).collect()
+        entries(text, ',').map(Self::parse).collect()
     }
 
     fn parse(rule: &str) -> Result<Self, String> {

@@ -1,6 +1,6 @@
 //! Hole rules: the parts of shared pages that belong to one visitor.
 
-use super::paths::PathPatterns;
+use super::{entries, paths::PathPatterns};
 
 /// Largest number of rules. Each page is searched for every selector when it is stored.
 const MAX_RULES: usize = 20;
@@ -65,7 +65,7 @@ impl HoleRules {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut page: Option<HolePage> = None;
         let mut rules = Vec::new();
-        for text in text.split(';').map(str::trim).filter(|rule| !rule.is_empty()) {
+        for text in entries(text, ';') {
             let (rule, own_page) = HoleRule::parse(text)?;
             match (&page, &own_page) {
                 (Some(one), Some(other)) if one != other => {

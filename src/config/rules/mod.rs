@@ -36,3 +36,8 @@ pub struct UrlRules {
     /// `CHOICES`: requests after which the session keeps another language, currency or the like.
     pub choices: Choices,
 }
+
+/// The entries of a list, without the white space around them and without empty ones.
+pub(super) fn entries(text: &str, separator: char) -> impl Iterator<Item = &str> + Clone {
+    text.split(separator).map(str::trim).filter(|entry| !entry.is_empty())
+}

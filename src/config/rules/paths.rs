@@ -3,7 +3,7 @@
 
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
-use super::Patterns;
+use super::{Patterns, entries};
 
 /// A list of paths, such as `/admin/*, /checkout`, decoded and in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl PathPatterns {
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.to_ascii_lowercase();
-        let mut paths = text.split(',').map(str::trim).filter(|path| !path.is_empty());
+        let mut paths = entries(&text, ',');
         let has_folders = paths.clone().any(|path| path.ends_with('/') || path.ends_with("/*"));
         let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', '{']) && !path.contains("//");
         if let Some(path) = paths.find(|path| !is_path(path)) {

@@ -2,6 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
+use super::entries;
+
 /// Largest number of names in a list. Each cookie of each request is compared with every name.
 pub const MAX_NAMES: usize = 100;
 /// Longest name, bytes.
@@ -21,7 +23,7 @@ impl Patterns {
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let names: Vec<_> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let names: Vec<_> = entries(text, ',').collect();
         if names.len() > MAX_NAMES {
             return Err(format!("has {} names, and at most {MAX_NAMES} are allowed", names.len()));
         }
