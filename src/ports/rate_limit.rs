@@ -73,7 +73,7 @@ impl RateLimits {
     pub async fn check_guess(&self, network: Option<ClientNetwork>, now: Timestamp) -> Result<(), Error> {
         let checked = self.logins.check("service", network).await;
         if checked.is_err() {
-            self.barred.borrow_mut().note(&network, now);
+            self.barred.borrow_mut().insert(&network, now);
         }
         checked
     }
@@ -83,7 +83,7 @@ impl RateLimits {
     /// # Errors
     /// [`Error::TooOften`].
     pub fn check_barred(&self, network: Option<ClientNetwork>, now: Timestamp) -> Result<(), Error> {
-        if self.barred.borrow().has(&network, now) { Err(Error::TooOften) } else { Ok(()) }
+        if self.barred.borrow().contains(&network, now) { Err(Error::TooOften) } else { Ok(()) }
     }
 }
 

@@ -28,38 +28,34 @@ impl RecentSet {
         Self { span, capacity, hasher, young, old }
     }
 
-    /// Returns whether `event` was noted within the span.
+    /// Returns whether `event` was inserted within the span.
     #[must_use]
-    pub fn has(&self, event: &impl Hash, now: Timestamp) -> bool {
-        self.has_hash(self.hash(event), now)
+    pub fn contains(&self, event: &impl Hash, now: Timestamp) -> bool {
+        self.contains_hash(self.hasher.hash_one(event), now)
     }
 
-    /// Notes `event`.
-    pub fn note(&mut self, event: &impl Hash, now: Timestamp) {
-        let hash = self.hash(event);
-        self.note_hash(hash, now);
+    /// Inserts `event`. If it is in the set, its span begins again.
+    pub fn insert(&mut self, event: &impl Hash, now: Timestamp) {
+        let hash = self.hasher.hash_one(event);
+        self.insert_hash(hash, now);
     }
 
-    /// Returns whether `event` was noted within the span; otherwise notes it.
-    pub fn is_repeated(&mut self, event: &impl Hash, now: Timestamp) -> bool {
-        let hash = self.hash(event);
-        let is_repeated = self.has_hash(hash, now);
-        if !is_repeated {
-            self.note_hash(hash, now);
+    /// Inserts `event` if it is not in the set. Returns whether it was inserted.
+    pub fn insert_new(&mut self, event: &impl Hash, now: Timestamp) -> bool {
+        let hash = self.hasher.hash_one(event);
+        let is_new = !self.contains_hash(hash, now);
+        if is_new {
+            self.insert_hash(hash, now);
         }
-        is_repeated
+        is_new
     }
 
-    fn hash(&self, event: &impl Hash) -> u64 {
-        self.hasher.hash_one(event)
-    }
-
-    fn has_hash(&self, hash: u64, now: Timestamp) -> bool {
+    fn contains_hash(&self, hash: u64, now: Timestamp) -> bool {
         let is_recent = |last: &Timestamp| now.is_near(self.span, *last);
         [&self.young, &self.old].iter().any(|moments| moments.get(&hash).is_some_and(is_recent))
     }
 
-    fn note_hash(&mut self, hash: u64, now: Timestamp) {
+    fn insert_hash(&mut self, hash: u64, now: Timestamp) {
         if self.young.len() >= self.capacity {
             // The cleared map keeps its memory; a growing map would rehash repeatedly.
             mem::swap(&mut self.young, &mut self.old);
@@ -78,17 +74,17 @@ mod tests {
     #[test]
     fn an_event_is_forgotten_after_the_span() {
         let mut recent = RecentSet::new(Duration::from_secs(10), 100);
-        assert!(!recent.is_repeated(&"a", START));
-        assert!(recent.is_repeated(&"a", START + Duration::from_secs(9)));
-        assert!(!recent.has(&"b", START) && !recent.is_repeated(&"a", START + Duration::from_secs(10)));
-        assert!(!recent.has(&"a", START), "the clock was set back");
+        assert!(recent.insert_new(&"a", START));
+        assert!(!recent.insert_new(&"a", START + Duration::from_secs(9)));
+        assert!(!recent.contains(&"b", START) && recent.insert_new(&"a", START + Duration::from_secs(10)));
+        assert!(!recent.contains(&"a", START), "the clock was set back");
     }
 
     #[test]
     fn the_most_recent_events_are_kept() {
         let mut recent = RecentSet::new(Duration::from_secs(10), 100);
-        (0..1_000).for_each(|number| recent.note(&number, START));
+        (0..1_000).for_each(|number| recent.insert(&number, START));
         assert!(recent.young.len() + recent.old.len() <= 200);
-        assert!((900..1_000).all(|number| recent.has(&number, START)) && !recent.has(&0, START));
+        assert!((900..1_000).all(|number| recent.contains(&number, START)) && !recent.contains(&0, START));
     }
 }

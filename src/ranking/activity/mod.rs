@@ -139,7 +139,7 @@ impl Activity {
             }
             return;
         };
-        if self.recent_visits.borrow_mut().is_repeated(&(token, item), now) {
+        if !self.recent_visits.borrow_mut().insert_new(&(token, item), now) {
             return;
         }
         let touch = SessionTouch { token: token.clone(), item: item.cloned(), at: now };
@@ -162,14 +162,14 @@ impl Activity {
                 pending.weight = pending.weight.max(weight);
             } else {
                 touch.item = None;
-                if self.recent_visits.borrow_mut().is_repeated(&(&touch.token, None::<&ItemId>), touch.at) {
+                if !self.recent_visits.borrow_mut().insert_new(&(&touch.token, None::<&ItemId>), touch.at) {
                     return;
                 }
             }
         }
         if touch.item.is_some() {
             // Viewing an item is a visit, too.
-            self.recent_visits.borrow_mut().note(&(&touch.token, None::<&ItemId>), touch.at);
+            self.recent_visits.borrow_mut().insert(&(&touch.token, None::<&ItemId>), touch.at);
         }
         self.pending.borrow_mut().push_touch(pending);
     }
@@ -196,7 +196,7 @@ impl Activity {
     /// Records a view that no user's session vouches for, unless its network viewed the item recently.
     fn record_sessionless_view(&self, network: Option<ClientNetwork>, view: View<'_>, now: Timestamp) {
         let Some(network) = network else { return self.pending.borrow_mut().push_allowed_view(view.to_pending()) };
-        if !self.recent_network_views.borrow_mut().is_repeated(&(network, view.item), now) {
+        if self.recent_network_views.borrow_mut().insert_new(&(network, view.item), now) {
             self.pending.borrow_mut().push_unchecked_view(network, view);
         }
     }
