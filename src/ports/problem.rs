@@ -53,9 +53,9 @@ impl Failure {
     }
 }
 
-/// The class of a problem: the common part of all its occurrences.
+/// The type of a problem (RFC 9457 §3.1): the common part of all its occurrences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProblemClass {
+pub struct ProblemType {
     pub status: StatusCode,
     /// The last part of the document's `type`.
     pub kind: &'static str,
@@ -63,7 +63,7 @@ pub struct ProblemClass {
     pub source: FailureSource,
 }
 
-impl ProblemClass {
+impl ProblemType {
     #[must_use]
     pub const fn new(status: StatusCode, kind: &'static str, title: &'static str) -> Self {
         Self { status, kind, title, source: FailureSource::Edgefront }
@@ -73,7 +73,7 @@ impl ProblemClass {
         Self { source: FailureSource::Origin, ..self }
     }
 
-    /// The class of a domain error. No other code picks the status of an error.
+    /// The type of a domain error. No other code picks the status of an error.
     #[must_use]
     pub const fn of(error: &Error) -> Self {
         match error {
@@ -140,11 +140,11 @@ impl ProblemClass {
     }
 }
 
-/// Makes the response for a domain error; see [`ProblemClass::respond`].
+/// Makes the response for a domain error; see [`ProblemType::respond`].
 #[must_use]
 pub fn respond(error: &Error, route: impl Display) -> Response {
     let field = if let Error::Invalid { field, .. } = error { Some(*field) } else { None };
-    let mut response = ProblemClass::of(error).respond(route, error.to_string(), field);
+    let mut response = ProblemType::of(error).respond(route, error.to_string(), field);
     if *error == Error::TooOften {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(PERIOD.as_secs()));
     }

@@ -8,7 +8,7 @@ use http::{HeaderValue, StatusCode, header};
 use crate::ports::{
     error::Error,
     fetch::Response,
-    problem::{self, ProblemClass},
+    problem::{self, ProblemType},
 };
 
 /// The reason for an error response. A message says what happened, then what to do.
@@ -43,7 +43,7 @@ impl Problem {
         if let Self::Domain(error) = &self {
             return problem::respond(error, route);
         }
-        let mut response = self.class().respond(route, self.to_string(), None);
+        let mut response = self.problem_type().respond(route, self.to_string(), None);
         let headers = response.headers_mut();
         match self {
             Self::WrongMethod { allow } => {
@@ -58,7 +58,7 @@ impl Problem {
         response
     }
 
-    pub(super) const fn class(&self) -> ProblemClass {
+    pub(super) const fn problem_type(&self) -> ProblemType {
         let (status, kind, title) = match self {
             Self::NoSuchPath => (StatusCode::NOT_FOUND, "no-such-path", "No such path"),
             Self::WrongMethod { .. } => (StatusCode::METHOD_NOT_ALLOWED, "wrong-method", "Method not allowed"),
@@ -69,8 +69,8 @@ impl Problem {
             Self::BodyTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Body too large"),
             Self::NotJson => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not-json", "Not JSON"),
             Self::MalformedJson(_) => (StatusCode::BAD_REQUEST, "malformed", "Malformed JSON"),
-            Self::Domain(error) => return ProblemClass::of(error),
+            Self::Domain(error) => return ProblemType::of(error),
         };
-        ProblemClass::new(status, kind, title)
+        ProblemType::new(status, kind, title)
     }
 }

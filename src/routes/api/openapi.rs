@@ -30,7 +30,7 @@ fn the_openapi_document_describes_every_route_and_problem() {
     }
     let problems = kinds();
     let components = &mut document["components"];
-    components["schemas"]["ProblemType"]["enum"] = problems.keys().map(|kind| problem_type(kind)).collect();
+    components["schemas"]["ProblemType"]["enum"] = problems.keys().map(|kind| urn(kind)).collect();
     components["schemas"]["Metric"]["enum"] = Metric::ALL.iter().map(|metric| metric.name()).collect();
     components["schemas"]["JobName"]["enum"] = Job::ALL.iter().map(|job| job.name()).collect();
     components["examples"] = problems.iter().map(|(kind, problem)| ((*kind).to_owned(), example(problem))).collect();
@@ -78,7 +78,7 @@ fn update(operation: &mut Value, route: &ApiRoute) {
     let problems = kinds();
     for kind in common_problems(route, has_body).into_iter().chain(own) {
         let problem = problems.get(kind).unwrap_or_else(|| panic!("{}: no problem {kind}", route.path));
-        by_status.entry(problem.class().status.as_u16()).or_default().push(kind);
+        by_status.entry(problem.problem_type().status.as_u16()).or_default().push(kind);
     }
     let responses = operation["responses"].as_object().unwrap().iter();
     let success =
@@ -115,45 +115,45 @@ fn common_problems(route: &ApiRoute, has_body: bool) -> Vec<&'static str> {
 /// An example of each kind of problem.
 fn kinds() -> BTreeMap<&'static str, Problem> {
     // The first example of a kind stays.
-    problems().into_iter().rev().map(|problem| (problem.class().kind, problem)).collect()
+    problems().into_iter().rev().map(|problem| (problem.problem_type().kind, problem)).collect()
 }
 
-fn problem_type(kind: &str) -> String {
+fn urn(kind: &str) -> String {
     format!("urn:edgefront:{kind}")
 }
 
 fn example(problem: &Problem) -> Value {
-    let class = problem.class();
-    let detail = class.detail(problem.to_string());
+    let problem_type = problem.problem_type();
+    let detail = problem_type.detail(problem.to_string());
     let mut value = json!({
-        "type": problem_type(class.kind),
-        "title": class.title,
-        "status": class.status.as_u16(),
+        "type": urn(problem_type.kind),
+        "title": problem_type.title,
+        "status": problem_type.status.as_u16(),
         "detail": detail,
     });
     if let Problem::Domain(Error::Invalid { field, .. }) = problem {
         value["field"] = (*field).into();
     }
-    json!({"summary": class.title, "value": value})
+    json!({"summary": problem_type.title, "value": value})
 }
 
 /// A response with one of several problems of the same status.
 fn problem_response(kinds_of_status: &[&str]) -> Value {
     let problems = kinds();
     let titles: Vec<_> =
-        kinds_of_status.iter().map(|kind| format!("{} (`{kind}`)", problems[kind].class().title)).collect();
+        kinds_of_status.iter().map(|kind| format!("{} (`{kind}`)", problems[kind].problem_type().title)).collect();
     let mut response = json!({"description": format!("{}.", titles.join(", "))});
     let header = |name: &str, description: &str, kind: &str| {
         let header = json!({"required": true, "description": description, "schema": {"type": kind}});
         json!({name: header})
     };
-    match problems[kinds_of_status[0]].class().status.as_u16() {
+    match problems[kinds_of_status[0]].problem_type().status.as_u16() {
         401 => response["headers"] = header("WWW-Authenticate", "The authentication scheme.", "string"),
         405 => response["headers"] = header("Allow", "The methods of the path.", "string"),
         429 | 503 => response["headers"] = header("Retry-After", "Seconds to wait.", "integer"),
         _ => {}
     }
-    let types: Vec<_> = kinds_of_status.iter().map(|kind| problem_type(kind)).collect();
+    let types: Vec<_> = kinds_of_status.iter().map(|kind| urn(kind)).collect();
     let examples: Map<_, _> = kinds_of_status
         .iter()
         .map(|kind| ((*kind).to_owned(), json!({"$ref": format!("#/components/examples/{kind}")})))

@@ -89,9 +89,9 @@ fn routes_table() -> String {
 
 fn problems_table() -> String {
     let rows = problems().into_iter().map(|problem| {
-        let class = problem.class();
-        let (status, detail) = (class.status.as_u16(), class.detail(problem.to_string()));
-        format!("| {status} | `urn:edgefront:{}` | {} | {detail} |\n", class.kind, class.title)
+        let problem_type = problem.problem_type();
+        let (status, detail) = (problem_type.status.as_u16(), problem_type.detail(problem.to_string()));
+        format!("| {status} | `urn:edgefront:{}` | {} | {detail} |\n", problem_type.kind, problem_type.title)
     });
     ["| status | `type` | `title` | `detail` |\n|---|---|---|---|\n".to_owned()].into_iter().chain(rows).collect()
 }
