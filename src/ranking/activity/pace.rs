@@ -30,8 +30,8 @@ const LAST_EXACT_LEVEL: u32 = 3;
 const MAX_COUNTER_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Calm time before the level falls: the shortest, and the longest.
-const MIN_HOLD: Duration = Duration::from_secs(10);
-const MAX_HOLD: Duration = Duration::from_secs(160);
+const MIN_CALM: Duration = Duration::from_secs(10);
+const MAX_CALM: Duration = Duration::from_secs(160);
 
 /// Redis is slow if an exchange takes `SLOW_FACTOR` times the usual time and `SLOW_MARGIN` more, or `ALWAYS_SLOW`. It is
 /// calm below half of that.
@@ -67,8 +67,8 @@ pub struct Pace {
     level: u32,
     /// No trouble was seen since this moment.
     calm_since: Option<Timestamp>,
-    /// Doublings of [`MIN_HOLD`].
-    hold_doublings: u32,
+    /// Doublings of [`MIN_CALM`].
+    calm_doublings: u32,
     /// True if the last change lowered the level. If it rises next, the lower level was too fast.
     fell_last: bool,
     latency: Latency,
@@ -77,7 +77,7 @@ pub struct Pace {
 impl Pace {
     /// Adjusts the pace to what the isolate saw.
     pub fn observe(&mut self, observation: Observation, now: Timestamp) -> LevelChange {
-        let speed = observation.latency.map_or(Speed::Calm, |latency| self.latency.note(latency));
+        let speed = observation.latency.map_or(Speed::Calm, |latency| self.latency.record(latency));
         if observation.is_refused || observation.is_silent || speed == Speed::Slow {
             return self.raise(now);
         }
@@ -89,8 +89,8 @@ impl Pace {
 
     fn raise(&mut self, now: Timestamp) -> LevelChange {
         self.calm_since = Some(now);
-        if std::mem::take(&mut self.fell_last) && self.hold() < MAX_HOLD {
-            self.hold_doublings += 1;
+        if std::mem::take(&mut self.fell_last) && self.base_calm_time() < MAX_CALM {
+            self.calm_doublings += 1;
         }
         if self.level == MAX_LEVEL {
             return LevelChange::Kept;
@@ -112,7 +112,7 @@ impl Pace {
             self.level -= 1;
             if std::mem::replace(&mut self.fell_last, true) {
                 // The level fell twice in a row: Redis carries the lower level.
-                self.hold_doublings = self.hold_doublings.saturating_sub(1);
+                self.calm_doublings = self.calm_doublings.saturating_sub(1);
             }
             change = LevelChange::Lowered;
         }
@@ -121,11 +121,11 @@ impl Pace {
 
     /// The calm time before the next level: long enough for at least two writes.
     fn calm_time(&self) -> Duration {
-        self.hold().max(self.base_interval() * 2)
+        self.base_calm_time().max(self.base_interval() * 2)
     }
 
-    fn hold(&self) -> Duration {
-        MIN_HOLD * 2_u32.saturating_pow(self.hold_doublings)
+    fn base_calm_time(&self) -> Duration {
+        MIN_CALM * 2_u32.saturating_pow(self.calm_doublings)
     }
 
     /// 0 is the usual pace, [`MAX_LEVEL`] the slowest one.
@@ -207,7 +207,7 @@ enum Speed {
 }
 
 impl Latency {
-    fn note(&mut self, latency: Duration) -> Speed {
+    fn record(&mut self, latency: Duration) -> Speed {
         let millis = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX).min(MAX_LATENCY);
         let usual = self.usual.map_or(millis, |usual| millis.min(usual + millis.saturating_sub(usual).div_ceil(128)));
         self.recent = if self.usual.is_some() { self.recent.midpoint(millis) } else { millis };
@@ -370,14 +370,14 @@ mod tests {
                 let change = pace.observe(Observation { is_refused, is_silent, latency }, now);
                 prop_assert_eq!(change == LevelChange::Raised, pace.level() == before + 1);
                 prop_assert_eq!(change == LevelChange::Lowered, pace.level() < before);
-                prop_assert!(pace.level() <= MAX_LEVEL && pace.hold() <= MAX_HOLD);
+                prop_assert!(pace.level() <= MAX_LEVEL && pace.base_calm_time() <= MAX_CALM);
                 let interval = pace.interval(random);
                 prop_assert!(interval >= MIN_INTERVAL && interval <= Duration::from_secs(16), "{:?}", interval);
                 now = now + Duration::from_millis(pause);
             }
             // Each level takes at most the longest calm time, after the slow exchanges are forgotten.
             for _ in 0..MAX_LEVEL + 10 {
-                now = now + MAX_HOLD;
+                now = now + MAX_CALM;
                 pace.observe(answered(0), now);
             }
             prop_assert_eq!(pace.level(), 0);
