@@ -76,7 +76,7 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
     // While the circuit to the home tier is open, everything stays in its bounded queues.
     if has_something
         && !app.circuit.is_open()
-        && let Some(holder) = app.activity.begin_carrying(now)
+        && let Some(holder) = app.activity.begin_relay(now)
     {
         tasks.push(Box::pin(send_batches(app.clone(), holder)));
     }
@@ -109,7 +109,7 @@ async fn send_batches(app: Rc<App>, holder: LeaseHolder) {
         if is_answered == Some(false) && !home::probe(&app).await {
             continue;
         }
-        let batch = app.activity.take_carried(&app.limits.views).await + &app.traffic.take_carried();
+        let batch = app.activity.take_relay_lines(&app.limits.views).await + &app.traffic.take_relay_lines();
         if batch.is_empty() {
             break;
         }
@@ -125,5 +125,5 @@ async fn send_batches(app: Rc<App>, holder: LeaseHolder) {
             Err(error) => log::warn!("a batch of views is lost: {error}"),
         }
     }
-    app.activity.end_carrying(holder);
+    app.activity.end_relay(holder);
 }

@@ -366,8 +366,8 @@ impl Isolate {
     /// Takes a batch for the home tier.
     pub fn take_batch(&self) -> String {
         let limit = RateLimit::default();
-        let batch = futures_util::FutureExt::now_or_never(self.activity.take_carried(&limit));
-        batch.unwrap_or_default() + &self.traffic.take_carried()
+        let batch = futures_util::FutureExt::now_or_never(self.activity.take_relay_lines(&limit));
+        batch.unwrap_or_default() + &self.traffic.take_relay_lines()
     }
 
     /// Takes over the batch of an isolate of the edge tier.

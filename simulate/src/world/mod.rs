@@ -374,7 +374,7 @@ impl World {
         if self.homes.is_empty() {
             let wakes = self.isolates[isolate].write(now);
             self.wake(isolate, wakes);
-        } else if let Some(holder) = self.isolates[isolate].activity.begin_carrying(now) {
+        } else if let Some(holder) = self.isolates[isolate].activity.begin_relay(now) {
             self.at(now + EDGE_BATCH_WINDOW, Event::Carry { isolate, holder });
         }
     }
@@ -383,7 +383,7 @@ impl World {
     fn carry(&mut self, isolate: usize, holder: LeaseHolder, now: Timestamp) {
         let batch = self.isolates[isolate].take_batch();
         if batch.is_empty() {
-            self.isolates[isolate].activity.end_carrying(holder);
+            self.isolates[isolate].activity.end_relay(holder);
             return;
         }
         let (city, weight) = (self.isolates[isolate].site().city, self.isolates[isolate].weight);

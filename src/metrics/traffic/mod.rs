@@ -102,7 +102,7 @@ impl TrafficCounters {
 
     /// Takes the sample as lines for another isolate.
     #[must_use]
-    pub fn take_carried(&self) -> String {
+    pub fn take_relay_lines(&self) -> String {
         // Each batch records a latency. If latencies alone made a batch, each batch would cause the next one.
         if !self.has_counts() {
             return String::new();
@@ -205,7 +205,7 @@ mod tests {
         edge.count(Metric::View);
         edge.count(Metric::View);
         edge.record(LatencyKind::Hit, Duration::from_millis(3));
-        let lines = edge.take_carried();
+        let lines = edge.take_relay_lines();
         assert!(!edge.has_counts() && lines.lines().all(|line| home.receive(line)), "{lines}");
         let TrafficSample { counts, latencies, .. } = home.sample.take();
         assert_eq!((counts.get(Metric::Hit), counts.get(Metric::View)), (1, 2));

@@ -15,14 +15,14 @@
 //! one. A pipeline without a reply is not repeated, because Redis may have executed it: its views are lost, and nothing
 //! else.
 //!
-//! - [`carried`]: the batches from the edge tier to the home tier.
-//! - [`pace`]: how often it is written, and how many views are sampled.
 //! - [`pending`]: the activity that is not written yet.
 //! - [`writer`]: the background task that writes it.
+//! - [`pace`]: how often it is written, and how many views are sampled.
+//! - [`relay`]: the batches from the edge tier to the home tier.
 
-mod carried;
 pub mod pace;
 mod pending;
+mod relay;
 mod writer;
 
 use std::{

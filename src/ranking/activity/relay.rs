@@ -29,19 +29,18 @@ fn text(source: ViewSource) -> &'static str {
 }
 
 impl Activity {
-    /// Lets the caller send the batches of this isolate until [`Activity::end_carrying`]; None while another request sends
-    /// them.
-    pub fn begin_carrying(&self, now: Timestamp) -> Option<LeaseHolder> {
+    /// Takes the lease to send this isolate's batches, until [`Activity::end_relay`]. None while another request has it.
+    pub fn begin_relay(&self, now: Timestamp) -> Option<LeaseHolder> {
         self.writer_lease.try_take(now, LEASE)
     }
 
-    /// Lets the next request send batches.
-    pub fn end_carrying(&self, holder: LeaseHolder) {
+    /// Gives the lease back.
+    pub fn end_relay(&self, holder: LeaseHolder) {
         self.writer_lease.release(holder);
     }
 
     /// Takes a batch of the activity whose views pass the rate limit.
-    pub async fn take_carried(self: &Rc<Self>, view_limit: &RateLimit) -> String {
+    pub async fn take_relay_lines(self: &Rc<Self>, view_limit: &RateLimit) -> String {
         self.check_view_limit(view_limit).await;
         // The home tier samples.
         let Batch { touches, view_counts, keyed_views } = self.pending.borrow_mut().take_batch(&Pace::default());
@@ -132,7 +131,7 @@ mod tests {
             edge.pending.borrow_mut().push_allowed_view(view);
         }
         edge.pending.borrow_mut().count_views(item.clone(), ViewSource::Served, 1);
-        let lines = edge.take_carried(&RateLimit::default()).await;
+        let lines = edge.take_relay_lines(&RateLimit::default()).await;
         assert!(edge.is_idle() && lines.lines().all(|line| home.receive(line)), "{lines}");
         assert!(!home.receive("count\thit\t1") && !home.receive("") && !home.receive("touch\tx\ty"));
         let Batch { touches, mut view_counts, keyed_views } = home.pending.borrow_mut().take_batch(&Pace::default());
