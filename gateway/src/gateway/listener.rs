@@ -25,7 +25,7 @@ const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Connection: close\r\n\r\n\
     {\"error\":\"ERR max number of clients reached\"}";
 
-/// Accepts connections until the order to end, then waits for the end of all connections. If the task is aborted, the
+/// Accepts connections until the shutdown signal, then waits for the end of all connections. If the task is aborted, the
 /// tasks of all connections are, too.
 pub(super) async fn accept(listener: TcpListener, limits: ConnectionLimits, state: Arc<GatewayState>, stop: Stop) {
     let mut stopped = stop.clone();
@@ -55,7 +55,7 @@ pub(super) async fn accept(listener: TcpListener, limits: ConnectionLimits, stat
     while connections.join_next().await.is_some() {}
 }
 
-/// Serves one connection. After the order to end, it answers the request that it has begun, and no other.
+/// Serves one connection. After the shutdown signal, it completes the request in progress and accepts no other.
 async fn serve(stream: TcpStream, client: IpAddr, limits: ConnectionLimits, state: Arc<GatewayState>, mut stop: Stop) {
     // Small responses must not wait for the client's acknowledgement (Nagle's algorithm).
     let _ = stream.set_nodelay(true);

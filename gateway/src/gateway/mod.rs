@@ -29,7 +29,7 @@ mod limits;
 /// Counts connections and streams.
 mod slots;
 
-/// The order to end.
+/// The shutdown signal.
 mod stop;
 
 /// Accepts connections.
@@ -98,11 +98,11 @@ impl Gateway {
     }
 
     /// Stops listening, ends the streams with a last event, and waits for the requests that are in progress, at most
-    /// for `patience`.
-    pub async fn shutdown(mut self, patience: Duration) {
+    /// for `limit`.
+    pub async fn shutdown(mut self, limit: Duration) {
         self.stopper.stop();
         // The drop aborts the requests that have not ended by then.
-        let _ = timeout(patience, &mut self.accept_task).await;
+        let _ = timeout(limit, &mut self.accept_task).await;
         if let Some(region) = &self.state.region {
             region.release(&self.state.upstream).await;
         }

@@ -1,12 +1,12 @@
-//! The order to end, from the gateway to its connections and streams.
+//! The shutdown signal, from the gateway to its connections and streams.
 
 use tokio::sync::watch;
 
-/// Gives the order.
+/// Sends the signal.
 #[derive(Debug)]
 pub(super) struct Stopper(watch::Sender<bool>);
 
-/// Waits for the order.
+/// Receives the signal.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop(watch::Receiver<bool>);
 
@@ -17,15 +17,15 @@ pub(super) fn channel() -> (Stopper, Stop) {
 }
 
 impl Stopper {
-    /// Gives the order.
+    /// Sends the signal.
     pub(super) fn stop(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl Stop {
-    /// Returns when the order is given, or the gateway is dropped.
+    /// Returns when the signal has been sent, or the gateway is dropped.
     pub(crate) async fn ordered(&mut self) {
-        let _ = self.0.wait_for(|is_ordered| *is_ordered).await;
+        let _ = self.0.wait_for(|is_sent| *is_sent).await;
     }
 }

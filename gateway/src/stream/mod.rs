@@ -33,7 +33,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// No stream yet. All streams end at the order `stop`.
+    /// No stream yet. All streams end at the signal `stop`.
     pub(crate) fn new(limits: StreamLimits, redis_timeout: Duration, stop: Stop) -> Self {
         let slots = Slots::new(limits.max_streams, limits.max_streams_per_address);
         Self { limits, redis_timeout, slots, stop }
