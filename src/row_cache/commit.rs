@@ -12,7 +12,7 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{keys::Keys, redis::Redis, scripts::COMMIT},
 };
-use upstash_rest::{Command, FromReply, Pairs, Reply};
+use upstash_rest::{Command, FromReply, Reply};
 
 /// Rows that one call of the script commits. While it runs, Redis serves no other client: half a millisecond.
 const ROWS_PER_COMMIT: usize = 100;
@@ -171,20 +171,4 @@ fn commit_command(keys: Keys, rows: &[RowCommit<'_>], terms: CommitTerms, elapse
             .arg(row.leased.period.map(|period| period.to_string()).unwrap_or_default())
             .arg(row.copy.unwrap_or_default())
     })
-}
-
-/// The command that reads the [`EarliestDue`] row.
-pub fn earliest_due_command(keys: Keys) -> Command {
-    Command::read("ZRANGE").arg(keys.schedule()).arg("0").arg("0").arg("WITHSCORES")
-}
-
-/// The time at which the first row is due; None if no row is scheduled.
-#[derive(Debug, Clone, Copy)]
-pub struct EarliestDue(pub Option<Timestamp>);
-
-impl FromReply for EarliestDue {
-    fn from_reply(reply: Reply) -> Result<Self, upstash_rest::Error> {
-        let Pairs::<Bytes, f64>(first) = Pairs::from_reply(reply)?;
-        Ok(Self(first.first().map(|(_, due)| Timestamp::from_score(*due))))
-    }
 }

@@ -1,15 +1,17 @@
 //! Refreshes rows: leases them, loads them from the source, commits them. Lease and commit are two scripts, because the
 //! slow part lies between them: the query.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, slice, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use serde::Serialize;
+use upstash_rest::Command;
 
 use super::{
-    commit::{CommitBatch, CommitTerms, Committed, EarliestDue, commit, earliest_due_command},
+    commit::{CommitBatch, CommitTerms, Committed, commit},
     lease::{Holder, LeaseReason, LeasedRow, RowLease, RowSelection, lease, release},
+    schedule::{EarliestDue, earliest_due_command},
     source::RowSource,
 };
 use crate::{
@@ -137,6 +139,32 @@ pub async fn refresh(
     now: Timestamp,
 ) -> Result<RefreshReport, Error> {
     Ok(load(redis, source, rows, LeaseReason::Refresh, now).await?.1)
+}
+
+/// Loads a scheduled row now, because the caller has changed it in the source. A row that is not scheduled stays so.
+///
+/// Two requests and the query: the row becomes due, which ends a refresh under way that may have read the old row; then
+/// [`refresh`]. If the refresh loses its lease, both run once more. A cron run that gives the row back at its end
+/// changes when the row is due, and so ends the lease.
+///
+/// # Errors
+/// As [`refresh`].
+pub async fn refresh_now(
+    redis: &Redis,
+    source: &RowSource<'_>,
+    row: &RowId,
+    now: Timestamp,
+) -> Result<RefreshReport, Error> {
+    let mut is_repeated = false;
+    loop {
+        let due = Command::write("ZADD").arg(redis.keys().schedule()).arg("XX").num(now).arg(row.as_str()).repeatable();
+        redis.run::<()>(due).await?;
+        let report = refresh(redis, source, slice::from_ref(row), now).await?;
+        if report.lost == 0 || is_repeated {
+            return Ok(report);
+        }
+        is_repeated = true;
+    }
 }
 
 /// As [`refresh`]; also returns the loaded rows.
