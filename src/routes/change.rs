@@ -1,5 +1,5 @@
-//! A visitor's next pages must show the visitor's change, although isolates keep the content of holes. Changes are unsafe requests, if
-//! holes show their effect; redirects to pages that may show a message; and choices (`CHOICES`).
+//! A visitor's next pages must show the visitor's change, although isolates keep the content of holes. A change is an
+//! unsafe request, if holes show its effect; a redirect to a page that may show a message; or a choice (`CHOICES`).
 
 use http::{StatusCode, header};
 
@@ -15,19 +15,13 @@ use crate::{
 };
 
 /// A request that may change the visitor's next pages.
-pub struct Change {
-    kind: Kind,
+pub struct VisitorChange {
+    /// For an unsafe request, if holes show its effect. This isolate forgets the visitor's content before the request and
+    /// after it, because a page may fill holes meanwhile. For other isolates, the response carries [`cookie::changed`].
+    content: Option<ContentKeys>,
+    has_cookies: bool,
     /// The visitor makes a choice that the shop's session keeps.
     is_choice: bool,
-}
-
-enum Kind {
-    /// An unsafe request, if holes show its effect. This isolate forgets the visitor's content before the request and after
-    /// it, because a page may fill holes meanwhile. For other isolates, the response carries [`cookie::changed`].
-    Unsafe(ContentKeys),
-    Other {
-        has_cookies: bool,
-    },
 }
 
 /// The keys of the hole content that this isolate keeps for one visitor.
@@ -38,7 +32,7 @@ struct ContentKeys {
     visitor: Option<VisitorKey>,
 }
 
-impl Change {
+impl VisitorChange {
     /// None in the edge tier: the home tier marks the changes of requests that go through the edge tier.
     pub fn begin(app: &App, request: &Request, now: Timestamp) -> Option<Self> {
         if app.home.is_some() {
@@ -47,23 +41,24 @@ impl Change {
         let (pages, headers, uri) = (&app.config.page, request.headers(), request.uri());
         let is_choice = pages.urls.choices.contains(uri.path(), uri.query());
         let has_cookies = headers.contains_key(header::COOKIE);
-        if request.method().is_safe() || !pages.holes.are_of_visitors() {
-            return Some(Self { kind: Kind::Other { has_cookies }, is_choice });
-        }
-        let token = pages.holes.has_facts().then(|| app.keyring.read(headers, now)).flatten();
-        let keys = ContentKeys { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &pages.headers)) };
-        keys.forget(app);
-        Some(Self { kind: Kind::Unsafe(keys), is_choice })
+        let is_shown_in_holes = !request.method().is_safe() && pages.holes.are_of_visitors();
+        let content = is_shown_in_holes.then(|| {
+            let token = pages.holes.has_facts().then(|| app.keyring.read(headers, now)).flatten();
+            let keys = ContentKeys { token, visitor: has_cookies.then(|| VisitorKey::of(headers, &pages.headers)) };
+            keys.forget(app);
+            keys
+        });
+        Some(Self { content, has_cookies, is_choice })
     }
 
     /// Lets the visitor's next pages show the change.
     pub fn end(self, app: &App, response: &mut Response) {
-        let is_shown = match self.kind {
-            Kind::Unsafe(keys) => {
+        let is_shown = match &self.content {
+            Some(keys) => {
                 keys.forget(app);
-                keys.visitor.is_some() || response.headers().contains_key(header::SET_COOKIE)
+                self.has_cookies || response.headers().contains_key(header::SET_COOKIE)
             }
-            Kind::Other { has_cookies } => may_show_message(app, has_cookies, response),
+            None => may_show_message(app, self.has_cookies, response),
         };
         // A choice shows outside of holes. So a visitor who made one gets personal pages.
         let is_chosen = self.is_choice && (response.status().is_success() || response.status().is_redirection());
@@ -85,8 +80,8 @@ impl ContentKeys {
     }
 }
 
-/// Returns whether the page after a redirect may show a flash message outside of its holes, such as "Your cart is empty". Then the
-/// shop renders the page for this visitor. Redirects that the shop declares shared are exempt.
+/// Returns whether the page after a redirect may show a flash message outside of its holes, such as "Your cart is
+/// empty". Then the shop renders the page for this visitor. Redirects that the shop declares shared are exempt.
 fn may_show_message(app: &App, has_cookies: bool, response: &Response) -> bool {
     let headers = response.headers();
     matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER | StatusCode::TEMPORARY_REDIRECT)

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use http::{HeaderValue, Method, header};
 
 use self::{
-    change::Change,
+    change::VisitorChange,
     counted::{Area, counted},
     sync::VisitorSync,
 };
@@ -62,7 +62,7 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
     let method = request.method().clone();
     let path = request.uri().path();
     let route = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
-    let change = Change::begin(app, &request, now);
+    let change = VisitorChange::begin(app, &request, now);
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
