@@ -18,7 +18,8 @@ pub fn make_unstorable(headers: &mut HeaderMap) {
     replace_control(headers, NO_STORE);
 }
 
-const NO_STORE: &str = "private, no-store";
+/// `Cache-Control` of a response that no cache may keep.
+pub const NO_STORE: &str = "private, no-store";
 
 fn replace_control(headers: &mut HeaderMap, control: &'static str) {
     let kept = if has_directive(headers, "no-transform") { ", no-transform" } else { "" };

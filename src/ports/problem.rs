@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{
     error::{Error, Refusal},
     fetch::{FetchError, Response},
+    header_names::NO_STORE,
     rate_limit::PERIOD,
 };
 
@@ -129,7 +130,7 @@ impl ProblemType {
             .attach(&mut response);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(NO_STORE));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // A browser may show the document as a page.
         headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_POLICY);

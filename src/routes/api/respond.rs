@@ -9,8 +9,8 @@ use crate::{
     ports::fetch::{Body, Response},
 };
 
-/// `Cache-Control` of a response for one visitor or service.
-pub const NO_STORE: &str = "private, no-store";
+pub use crate::ports::header_names::NO_STORE;
+
 /// `Cache-Control` of a shared response that caches revalidate each time; its `ETag` makes that cheap.
 pub const REVALIDATE: &str = "no-cache";
 /// `Cache-Control` of a shared response that may be a few seconds old.
