@@ -2,8 +2,7 @@
 //!
 //! Every command is billed, so a run that finds nothing to do costs one Redis command for each job, and most jobs skip
 //! most minutes. An idle shop thus spends 45,000 of the free plan's 500,000 commands a month. If the platform runs each
-//! cron in a new isolate, each job looks at every run: 75,000.
-//! An idle run writes no report; the heartbeat shows that the crons run.
+//! cron in a new isolate, each job sends its command at every run: 75,000. An idle run writes no report; the heartbeat shows that the crons run.
 //!
 //! - [`idle`]: skips a run after an idle one.
 //! - [`job`]: the jobs and their schedule.

@@ -5,7 +5,7 @@
 //! after its response. Kept: the holder of the lease validates it, and other requests wait. Gone: the holder renders it,
 //! other requests wait, and nothing can replace a failed response.
 //!
-//! The way of a request, in reading order:
+//! The path of a request, in reading order:
 //! - [`admission`]: the requests that the cache may answer; the others bypass it. The responses that popularity admits.
 //! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant; [`normalized`](self):
 //!   their values.

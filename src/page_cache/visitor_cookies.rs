@@ -68,7 +68,7 @@ impl VisitorCookies {
         Self { strictest, in_holes, varied: varied.join("; "), asks_for_part, refuses_html: refuses_html(headers) }
     }
 
-    /// Returns whether the origin possibly answers this request in another way than one without cookies.
+    /// Returns whether the origin may answer this request differently from one without cookies.
     #[must_use]
     pub fn identify(&self) -> bool {
         self.in_holes || self.asks_for_part || self.count_for_vary()
@@ -84,7 +84,7 @@ impl VisitorCookies {
 
 /// Returns whether a header shows that a script loads a part of a page from the page's own URL. htmx, Next.js, Turbo,
 /// Inertia, pjax, Unpoly, and libraries that name `XMLHttpRequest` send such headers. An origin that says nothing about
-/// caching possibly names no such header in `Vary`.
+/// caching may name no such header in `Vary`.
 fn asks_for_part(name: &HeaderName, value: &HeaderValue) -> bool {
     match name.as_str() {
         "hx-request" | "rsc" | "turbo-frame" | "x-inertia" | "x-pjax" | "x-up-version" => true,

@@ -23,7 +23,7 @@ const RESERVE: u64 = 6;
 /// D1 queries per invocation on the Paid plan; on the Free plan [`Budget::spare`] is smaller.
 const MAX_QUERIES: u64 = 1_000;
 
-/// The rest of a run. Concurrent jobs share the requests; each may have its own deadline.
+/// The remaining time and requests of a run. Concurrent jobs share the requests; each may have its own deadline.
 pub struct Budget {
     clock: Rc<dyn Clock>,
     deadline: Timestamp,

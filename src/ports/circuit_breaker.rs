@@ -21,11 +21,12 @@ pub struct CircuitBreaker {
     probed: Cell<Option<Timestamp>>,
 }
 
-/// The state of the circuit: closed circuits ask Redis.
+/// The state of the circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Circuit {
+    /// Callers send their requests.
     Closed,
-    /// The other side does not answer. With `probe`, the caller asks it after its response, alone in this interval.
+    /// The other side does not answer. With `probe`, the caller probes it after its response, alone in this interval.
     Open {
         probe: bool,
     },

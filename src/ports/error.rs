@@ -45,7 +45,7 @@ pub enum Error {
     /// The ESI of the origin's page cannot be processed: see [`esi`](crate::proxy::esi).
     #[error("esi: {0}")]
     Esi(String),
-    /// The pages that pass at this moment leave no room in the isolate's memory: retry in some seconds.
+    /// The pages in progress leave no room in the isolate's memory: retry in some seconds.
     #[error("too many pages pass at this moment")]
     Busy,
     /// The database failed.

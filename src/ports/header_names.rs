@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 pub const OTHER_CACHE_HEADERS: [&str; 4] =
     ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
 
-/// Lets only the visitor's browser keep a response, and makes the browser validate it each time. If the origin says `no-store`, the
-/// browser keeps nothing, either. The origin's `no-transform` stays.
+/// Lets only the visitor's browser keep a response, and makes the browser validate it each time. If the origin says
+/// `no-store`, the browser keeps nothing, either. The origin's `no-transform` stays.
 pub fn make_private(headers: &mut HeaderMap) {
     let is_kept = !has_directive(headers, "no-store");
     replace_control(headers, if is_kept { "private, no-cache" } else { NO_STORE });
@@ -53,7 +53,8 @@ pub fn append_text(headers: &mut HeaderMap, name: HeaderName, text: String) {
 }
 
 /// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
-/// the origin gets only values that edgefront sets. `Proxy` would be the proxy of a CGI program (`HTTP_PROXY`, httpoxy.org).
+/// the origin gets only values that edgefront sets. A CGI program would use `Proxy` as its
+/// proxy (`HTTP_PROXY`, httpoxy.org).
 const PROXY_HEADERS: [&str; 25] = [
     "client-ip",
     "fastly-client-ip",

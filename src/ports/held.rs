@@ -1,5 +1,5 @@
-//! Bytes that the platform keeps outside of this program's memory. In a Worker, that is the memory of JavaScript. A
-//! response takes the bytes from there without a copy. The memory of wasm never shrinks.
+//! Bytes in the platform's memory. In a Worker, that is the memory of JavaScript: a response takes the bytes from there
+//! without a copy. The memory of wasm, which never shrinks, stays small.
 
 use std::{any::Any, fmt, rc::Rc};
 

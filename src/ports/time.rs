@@ -68,8 +68,8 @@ impl Timestamp {
         earlier <= self && self.since(earlier) < duration
     }
 
-    /// Returns whether less than `duration` lies between the two moments, in any order. Requests may run in another order than
-    /// they arrived. So a later `other` does not show that the clock was set back.
+    /// Returns whether less than `duration` lies between the two moments, in any order. Requests may run in another
+    /// order than they arrived, so a later `other` does not mean that the clock was set back.
     #[must_use]
     pub fn is_near(self, duration: Duration, other: Self) -> bool {
         self.since(other) < duration && other.since(self) < duration

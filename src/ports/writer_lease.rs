@@ -1,4 +1,4 @@
-//! The right of one request to write for all requests of an isolate. The platform may end a request before it gives the
+//! A lease by which one request writes for all requests of an isolate. The platform may end a request before it gives the
 //! lease back, so the lease also expires.
 
 use std::{cell::Cell, time::Duration};

@@ -78,7 +78,7 @@ async fn fetch_for(visit: Visit, request: Request) -> Response {
             VisitorContext::without_redis(&visit)
         }
     };
-    // Boxed: a page is forwarded with its parts.
+    // Boxed, because the call is recursive: a page is forwarded with its parts.
     let answer = Box::pin(forward(&visit, visitor, request, &mut |_, _| {})).await;
     for task in answer.background {
         task.await;
@@ -131,8 +131,7 @@ async fn fetch_path(app: &Rc<App>, page: &RequestHead, path: &str) -> Result<Fra
         Error::Busy => Error::Busy,
         error => failed(&error),
     })?;
-    let path = path.split('?').next().unwrap_or_default();
-    let cookies = head.headers.get_all(header::SET_COOKIE).iter().map(|line| at_path(line, path)).collect();
+    let cookies = head.headers.get_all(header::SET_COOKIE).iter().map(|line| at_path(line, name)).collect();
     Ok(Fragment { body, cookies, _permit: Some(permit) })
 }
 

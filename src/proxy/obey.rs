@@ -52,7 +52,7 @@ pub(super) async fn obey(
 ) -> Obeyed {
     let Visit { app, now, .. } = visit;
     let (mut token, mut cookie) = (visit.token.clone(), None);
-    // The calls are boxed, as few responses have directives: otherwise each forwarded request would have room for them.
+    // The calls are boxed, because few responses have directives: the futures of other requests stay small.
     let directives_executed = async {
         if let Some(user) = &directives.user {
             let label = DeviceLabel::of(request);

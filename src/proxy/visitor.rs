@@ -112,11 +112,12 @@ impl VisitorContext {
         let Some((session, own)) = found else { return Ok(Self { cart: Some(Cart::default()), ..None.into() }) };
         let mut own = Vec::<Reply>::from_reply(own)?.into_iter();
         let cart = Cart::from_pairs(FromReply::from_reply(own.next().ok_or(upstash_rest::Error::UnexpectedType)?)?);
-        let held: Option<Reservation> = match (own.next(), &session.user) {
-            (Some(held), _) => FromReply::from_reply(held)?,
+        let reservation: Option<Reservation> = match (own.next(), &session.user) {
+            (Some(reply), _) => FromReply::from_reply(reply)?,
             (None, Some(user)) => flash_sale::read_reservation(redis, sale, token, user, now).await?,
             (None, None) => None,
         };
-        Ok(Self { cart: Some(cart), reservation: held.map(|held| (sale.clone(), held)), ..Some(session).into() })
+        let reservation = reservation.map(|reservation| (sale.clone(), reservation));
+        Ok(Self { cart: Some(cart), reservation, ..Some(session).into() })
     }
 }

@@ -66,7 +66,7 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
-        // Boxed, as the storefront below: otherwise each task would have room for both.
+        // Boxed, like the storefront below: otherwise each task would be as large as both.
         Box::pin(api::handle(app, request, now)).await
     } else if request.extensions().get::<EdgeAsk>().is_some_and(|ask| ask.is_confirmation) {
         // No visitor gets the answer.

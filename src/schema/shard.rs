@@ -98,8 +98,7 @@ impl Shard {
         self.key(&families::CART_ORDER, order.as_str())
     }
 
-    /// [`families::IDEMPOTENCY`]. The owner of `key` is a token or a user. Both are hashed together, so that the keys
-    /// of two owners never collide.
+    /// [`families::IDEMPOTENCY`]. The owner of `key` is a token or a user.
     #[must_use]
     pub fn idempotency(self, owner: &str, key: &str) -> String {
         self.key(&families::IDEMPOTENCY, &hex(&hash_of(owner, key)))

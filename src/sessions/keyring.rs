@@ -43,8 +43,8 @@ impl Keyring {
         Self { keys, max_age: config.max_age }
     }
 
-    /// The token in a session cookie with a valid MAC whose session began less than [`SessionConfig::max_age`] ago; of
-    /// several, the one that began last, because the others may have ended. `None` without such a cookie. Redis is not asked.
+    /// The token of the session cookie, if its MAC is valid and its session began less than [`SessionConfig::max_age`]
+    /// ago. Of several cookies, the latest session counts, because the others may have ended. Costs no Redis request.
     #[must_use]
     pub fn read(&self, headers: &HeaderMap, now: Timestamp) -> Option<Token> {
         cookie::values(headers)

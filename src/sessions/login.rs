@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Time for which the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
+/// How long the token of an ended session leads to the session that replaced it at a login: 600 s, for a retry.
 const LOGIN_RETRY_TTL: u64 = 600;
 /// The idempotency key, with the old token as its owner, under which the new token is found. No client can send this key,
 /// because an idempotency key holds no space.

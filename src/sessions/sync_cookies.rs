@@ -10,7 +10,7 @@
 //! - **A change** sets a cookie of its own name and deletes the cookies that its request carried. The primary answered it
 //!   after them, so its token is later than theirs.
 //! - **Several cookies** are merged by the next request: the token of one more write is later than all of them. It gets a
-//!   name that depends on the merged names. Concurrent requests that merge the same cookies so leave one, and each of
+//!   name that depends on the merged names. So concurrent requests that merge the same cookies leave one, and each of
 //!   their tokens is late enough.
 //! - **A change without a response** may have been executed, and its token is not known. It sets a cookie that makes the
 //!   next request merge, even if it is the only one: a mark in place of the token.
@@ -31,7 +31,7 @@ const MAX_TOKEN_BYTES: usize = 512;
 /// Number of these cookies that a request considers. The other ones follow with later requests.
 const MAX_COOKIES: usize = 8;
 
-/// The beginning of a mark. No base64 begins so.
+/// The beginning of a mark. No base64 text begins with it.
 const MARK: u8 = b'!';
 
 /// Characters of an id, of 6 bits each.
@@ -73,7 +73,7 @@ impl SyncCookies {
 
 impl Keyring {
     /// The cookies with sync tokens, and the first token with a valid MAC. A forged token would make Redis wait for a
-    /// write that never was.
+    /// write that does not exist.
     #[must_use]
     pub fn read_sync(&self, headers: &HeaderMap) -> SyncCookies {
         let mut cookies = SyncCookies::default();

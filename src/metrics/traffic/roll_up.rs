@@ -148,8 +148,8 @@ async fn store(redis: &Redis, key: &str, limit: u32, Sums(samples): &Sums) -> Re
         }
     }
     let Some((first, _)) = refused.first() else { return Ok(()) };
-    // Redis does not say in a code why it refused a sample. It is harmless if another run has appended that period; of the
-    // sums, a later one will do.
+    // Redis does not say in a code why it refused a sample. A refusal is harmless if another run has appended that period,
+    // or a later sum.
     let mut present = Vec::new();
     read_after(redis, key, *first..u64::MAX, &mut |entry| present.push(entry.at)).await?;
     refused.retain(|(at, _)| !present.contains(at) && (limit > 1 || present.is_empty()));

@@ -31,7 +31,7 @@
 //!
 //! With two tiers: `edge_tier` passes requests to the home tier, and `hand_over` hands its stored pages over.
 //!
-//! Beside the way of a request:
+//! Outside the path of a request:
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 //! - `tokens`: the visitor's tokens in unsafe requests, in place of the placeholders of stored pages.
 //! - `explain`: the decision for a URL, for operators.
@@ -86,7 +86,7 @@ use crate::{
     sessions::Session,
 };
 
-/// A request that the cache may answer. It is passed on in a box: each future on its way would have room for it twice.
+/// A request that the cache may answer. Boxed: otherwise each future that passes it on would contain it twice.
 struct PageRequest {
     visit: Visit,
     key: PageKey,

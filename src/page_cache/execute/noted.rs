@@ -2,7 +2,7 @@
 //!
 //! A page that was never stored is first rendered with the headers of one client. If the shop blocks this client, the note would
 //! keep the page from all other visitors for two minutes. So a storable response to a visitor without cookies ends the note.
-//! An isolate ends the note of a page at most once in two minutes, because the shop possibly refuses only shared renders.
+//! An isolate ends the note of a page at most once in two minutes, because the shop may refuse only shared renders.
 
 use std::rc::Rc;
 

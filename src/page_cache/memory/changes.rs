@@ -23,7 +23,7 @@ impl PageMemory {
         self.forget(hash, at);
     }
 
-    /// Returns whether an unsafe request has changed the page, and Redis possibly does not know of this request.
+    /// Returns whether an unsafe request has changed the page, and Redis may not know of this request.
     #[must_use]
     pub fn has_pending_write(&self, hash: &str, now: Timestamp) -> bool {
         self.writes.get(hash, now).is_some()

@@ -67,7 +67,7 @@ pub struct PageMemory {
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
-    /// Pages that a write through this isolate changed. Redis possibly does not know of the write.
+    /// Pages that a write through this isolate changed. Redis may not know of the write.
     writes: Notes<()>,
     /// Pages that a write through another isolate changed, with the time of the write.
     changed: Notes<Timestamp>,

@@ -48,7 +48,7 @@ impl Renders {
 #[derive(Default)]
 struct Running(RefCell<HashMap<String, Vec<Weak<Timestamp>>>>);
 
-/// A map with so many pages forgets the ended renders of all pages before it takes another one.
+/// From this number of pages on, a new render first drops the ended renders of all pages.
 const MANY: usize = 1_000;
 
 impl Running {

@@ -32,7 +32,7 @@ impl Access {
         service_key: Option<&str>,
     ) -> Result<(), Problem> {
         match self {
-            // A client without a proof may be anything that carries cookies.
+            // Without a proof of its origin, the request may come from a page of any site.
             Self::Visitor if !method.is_safe() && is_same_origin(uri, headers) != Some(true) => {
                 Err(Problem::CrossOrigin)
             }

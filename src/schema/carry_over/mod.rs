@@ -58,7 +58,7 @@ pub enum CarryOverError {
 /// repeated.
 ///
 /// A call that a rate limit refuses is repeated after a `pause`: another run would begin with the first keys again, and
-/// come no further.
+/// get no further.
 ///
 /// # Errors
 /// [`CarryOverError`], after [`MAX_PAUSES`] refusals in a row.

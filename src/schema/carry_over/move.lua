@@ -57,7 +57,7 @@ local function read_meta(key)
   return tonumber(began), tonumber(scale), tonumber(orders)
 end
 
--- Adds insights. Older versions wrote a string: it gives way, as a hash without its empty field does.
+-- Adds insights. A string (of an older version) and a hash without its empty field are replaced.
 local function add_insights(from, to)
   if kind_of(from) ~= 'hash' then return end
   local began_from, scale_from, orders_from = read_meta(from)
@@ -161,7 +161,7 @@ local function move(family, name, tag)
   elseif name == 'latest' then
     if tonumber(call('GET', from)) > tonumber(call('GET', to)) then call('SET', to, call('GET', from)) end
   end
-  -- Else what is there is newer.
+  -- Otherwise, the value of the new name is newer.
   call('DEL', from)
 end
 

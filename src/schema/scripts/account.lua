@@ -66,7 +66,7 @@ if total >= near then
 end
 if total >= near then
   local lacks, others = math.max(limit / 16, total - near), {}
-  -- Above every sum, below every time.
+  -- 2^40 is above every sum and below every time.
   local found = redis.call('ZRANGEBYSCORE', stored, 2 ^ 40, '+inf', 'WITHSCORES', 'LIMIT', 0, 256)
   for i = 1, #found, 2 do others[#others + 1] = '~' .. found[i] end
   local sizes = #others > 0 and redis.call('ZMSCORE', stored, unpack(others)) or {}

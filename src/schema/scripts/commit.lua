@@ -10,7 +10,7 @@
 --      period: of a kept row, as returned here; '' = read it from delay:
 --      json: '' = the source failed: keep the old copy; 'gone' = it has no such row
 -- The lease, the longest period and the lifetime of a copy are those of `row_cache` (LEASE, MAX_PERIOD, lifetime).
--- returns a flat list: when the first row is due that is not kept or nil, (due  period)* of the rows
+-- returns a flat list: the due time of the first row that is not kept, or nil; then (due  period)* of the rows
 --   A row that is not kept has no due time, and instead of the period -1 if it was removed, -2 if its lease was lost.
 local schedule, delay = KEYS[1], KEYS[2]
 local now, keep_by, holder, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], 30

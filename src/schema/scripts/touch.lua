@@ -2,7 +2,7 @@
 -- Records that sessions were seen, and the items that they viewed.
 -- KEYS login: recent: (viewed:T)*
 -- ARGV idle_cutoff window touch_every trims (T now item began)*     seconds; four for each viewed:T; item '' = none
---      trims: 0 to 3, drawn by chance
+--      trims: a random number from 0 to 3
 --      began: the start of a young session: login: alone decides, and its last activity is not read; '' = not young
 -- returns for each session: 0 = it is not live, and nothing was written; 1 = recorded;
 --   2 = recorded, and the view counts; 3 = the same, and it is a guest's session

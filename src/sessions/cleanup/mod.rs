@@ -1,6 +1,6 @@
 //! Ends idle sessions, and the oldest sessions over the limit.
 //!
-//! Redis expires whole keys, but only a sorted set knows the age of each session; hence a cron job. A run is safe to
+//! Redis expires whole keys, but only a sorted set knows the age of each session, so this is a cron job. A run is safe to
 //! repeat and to overlap with another: the script decides by the count and the scores at the time of its execution. A
 //! run is safe to miss: the next one finds the same sessions.
 
@@ -44,8 +44,8 @@ pub struct CleanupReport {
 }
 
 /// Ends idle sessions and those over the limit, in every shard that `probe` selects, until none is left or `budget` is
-/// used up. A session past [`SessionConfig::max_age`] is not live. Its data stays until
-/// it was not seen for that time, or is idle.
+/// used up. A session past [`SessionConfig::max_age`] is not live; its data stays until the session is idle, or was not
+/// seen for that time.
 ///
 /// # Errors
 /// [`Error::Redis`]. Sessions that were ended before the error stay ended.

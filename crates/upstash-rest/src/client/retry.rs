@@ -13,7 +13,7 @@ pub async fn retry_once<T>(
 ) -> Result<T, Error> {
     let result = match first {
         Err(error) if is_repeatable && error.is_transient() => {
-            // Boxed, as a second attempt is rare: otherwise the future of every call would have room for it.
+            // Boxed, because a second attempt is rare: the future of every call stays small.
             Box::pin(second()).await.map_err(|_| error)
         }
         result => result,
