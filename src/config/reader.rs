@@ -64,38 +64,12 @@ impl Reader<'_> {
             view_window: self.seconds(&VIEW_WINDOW),
         };
         let cart = CartConfig { max_lines: self.count(&CART_MAX_LINES), max_quantity: self.count(&CART_MAX_QUANTITY) };
-        let page = PageConfig {
-            ttl: self.seconds(&PAGE_TTL),
-            stale: self.seconds(&PAGE_STALE),
-            rank_limit: self.number(&PAGE_RANK_LIMIT),
-            max_bytes: self.count(&PAGE_MAX_BYTES),
-            total_bytes: self.number(&PAGE_TOTAL_BYTES),
-            wait: self.milliseconds(&PAGE_WAIT_MS),
-            memory: self.seconds(&PAGE_MEMORY),
-            location: self.milliseconds(&PAGE_LOCATION_MS),
-            headers: HeaderRules {
-                forward: self.forwarded_headers(),
-                varied: self.rules(&HEADERS_VARIED, selecting_headers),
-                normalized: self.rules(&HEADERS_NORMALIZED, NormalizedHeader::parse_all),
-            },
-            urls: self.url_rules(),
-            cookies: self.cookie_rules(),
-            holes: self.rules(&HOLES, HoleRules::parse),
-            holes_wait: self.milliseconds(&HOLES_WAIT_MS),
-        };
+        let page = self.page();
         let ranking = RankingConfig { keep: self.number(&RANKING_KEEP), half_life: self.seconds(&RANKING_HALF_LIFE) };
         let flash =
             FlashConfig { hold: self.seconds(&FLASH_HOLD), checkout: self.item_routes(&FLASH_CHECKOUT, "{sale}") };
         let insights = InsightsConfig { half_life: self.seconds(&INSIGHTS_HALF_LIFE), keep: ranking.keep };
-        let origin = OriginConfig {
-            url: self.origin_url(),
-            key: self.secret_header(&ORIGIN_KEY),
-            timeout: self.seconds(&ORIGIN_TIMEOUT),
-            cart_routes: self.cart_routes(),
-            login_routes: self.login_routes(),
-            site: self.url(&DEMO_URL).map(|url| url.as_str().trim_end_matches('/').to_owned()),
-            mail: self.mail(),
-        };
+        let origin = self.origin();
         let (rows, row_memory) = (self.rows(&origin), self.seconds(&ROW_MEMORY));
         let subrequests = self.number(&SUBREQUESTS);
         let traffic_interval = self.seconds(&TRAFFIC_INTERVAL);
@@ -128,6 +102,40 @@ impl Reader<'_> {
         };
         authorization.set_sensitive(true);
         Some(RedisConfig { credentials: Credentials { url, authorization }, timeout, keys, has_read_regions })
+    }
+
+    fn page(&mut self) -> PageConfig {
+        PageConfig {
+            ttl: self.seconds(&PAGE_TTL),
+            stale: self.seconds(&PAGE_STALE),
+            rank_limit: self.number(&PAGE_RANK_LIMIT),
+            max_bytes: self.count(&PAGE_MAX_BYTES),
+            total_bytes: self.number(&PAGE_TOTAL_BYTES),
+            wait: self.milliseconds(&PAGE_WAIT_MS),
+            memory: self.seconds(&PAGE_MEMORY),
+            location: self.milliseconds(&PAGE_LOCATION_MS),
+            headers: HeaderRules {
+                forward: self.forwarded_headers(),
+                varied: self.rules(&HEADERS_VARIED, selecting_headers),
+                normalized: self.rules(&HEADERS_NORMALIZED, NormalizedHeader::parse_all),
+            },
+            urls: self.url_rules(),
+            cookies: self.cookie_rules(),
+            holes: self.rules(&HOLES, HoleRules::parse),
+            holes_wait: self.milliseconds(&HOLES_WAIT_MS),
+        }
+    }
+
+    fn origin(&mut self) -> OriginConfig {
+        OriginConfig {
+            url: self.origin_url(),
+            key: self.secret_header(&ORIGIN_KEY),
+            timeout: self.seconds(&ORIGIN_TIMEOUT),
+            cart_routes: self.cart_routes(),
+            login_routes: self.login_routes(),
+            site: self.url(&DEMO_URL).map(|url| url.as_str().trim_end_matches('/').to_owned()),
+            mail: self.mail(),
+        }
     }
 
     fn layout(&mut self) -> Keys {

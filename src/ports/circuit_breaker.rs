@@ -27,9 +27,7 @@ pub enum Circuit {
     /// Callers send their requests.
     Closed,
     /// The other side does not answer. With `probe`, the caller probes it after its response, alone in this interval.
-    Open {
-        probe: bool,
-    },
+    Open { probe: bool },
 }
 
 impl CircuitBreaker {
