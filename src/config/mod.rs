@@ -26,9 +26,10 @@ use std::time::Duration;
 pub use self::{
     error::{ConfigError, ConfigErrors},
     groups::{
-        CartConfig, FlashConfig, Forward, HeaderRules, InsightsConfig, MailTarget, OriginConfig, PageConfig,
-        RankingConfig, RedisConfig, RowsConfig, SessionConfig,
+        CartConfig, FlashConfig, InsightsConfig, MailTarget, OriginConfig, PageConfig, RankingConfig, RedisConfig,
+        RowsConfig, SessionConfig,
     },
+    rules::{Forward, HeaderRules},
     secret::Secret,
 };
 

@@ -59,6 +59,32 @@ pub fn selecting_headers(list: &str) -> Result<Vec<HeaderName>, String> {
     entries(list, ',').map(parse).collect()
 }
 
+/// The client's headers that reach the origin with a request whose response may be stored. Cookies never do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderRules {
+    /// `PAGE_FORWARD_HEADERS`: these headers select a page if the origin's `Vary` names them.
+    pub forward: Forward,
+    /// `HEADERS_VARIED`: these headers always select a page, and the origin always gets them.
+    pub varied: Vec<HeaderName>,
+    /// `HEADERS_NORMALIZED`: these headers select a page by one of the listed values. The last rule for a header counts.
+    pub normalized: Vec<NormalizedHeader>,
+}
+
+impl From<Forward> for HeaderRules {
+    fn from(forward: Forward) -> Self {
+        Self { forward, varied: Vec::new(), normalized: Vec::new() }
+    }
+}
+
+/// The headers that `PAGE_FORWARD_HEADERS` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forward {
+    /// `*`: all headers except those about the connection, the cache or a person. The origin must name in `Vary` every
+    /// header that its responses depend on.
+    All,
+    Only(Vec<HeaderName>),
+}
+
 /// A request header that selects a page by one of a few values: `accept-language=en|de`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NormalizedHeader {

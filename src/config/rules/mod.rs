@@ -12,7 +12,7 @@ mod query;
 pub use self::{
     choices::Choices,
     cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name, is_token_byte},
-    headers::{NormalizedHeader, may_select, selecting_headers},
+    headers::{Forward, HeaderRules, NormalizedHeader, may_select, selecting_headers},
     holes::{HolePage, HoleRule, HoleRules, HoleSource},
     paths::PathPatterns,
     patterns::Patterns,

@@ -2,6 +2,7 @@
 
 mod address;
 mod kept;
+mod read;
 mod table;
 
 use std::{cell::Cell, pin::pin, time::Duration};
@@ -14,9 +15,6 @@ use futures_util::future::{join_all, select};
 use serde_json::{Value, json};
 
 use crate::support::{Reply, Stock, eventually, row};
-
-/// Reads of copies.
-mod read;
 
 /// The report of a refresh that made `rows` new copies and had no other result.
 fn refreshed(rows: u64) -> RefreshReport {
