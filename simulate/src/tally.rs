@@ -95,8 +95,7 @@ impl Tally {
         self.pages.get(&source).copied().unwrap_or_default() / self.page_views().max(f64::MIN_POSITIVE)
     }
 
-    #[must_use]
-    pub fn page_views(&self) -> f64 {
+    fn page_views(&self) -> f64 {
         self.pages.values().sum()
     }
 

@@ -99,7 +99,7 @@ fn is_new_enough(version: &str) -> bool {
 ///
 /// # Errors
 /// When the working directory does not exist any more.
-pub fn program_path(name: &str) -> Result<PathBuf, Failure> {
+fn program_path(name: &str) -> Result<PathBuf, Failure> {
     std::path::absolute(Path::new("node_modules/.bin").join(name)).map_err(|cause| Failure::file(name, &cause))
 }
 
