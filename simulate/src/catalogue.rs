@@ -47,7 +47,7 @@ impl Catalogue {
         self.zipf.sample(random) as Item - 1
     }
 
-    /// The item's part of all views.
+    /// The item's share of all views.
     #[must_use]
     pub fn share(&self, item: Item) -> f64 {
         f64::from(item + 1).powf(-self.exponent) / self.weights

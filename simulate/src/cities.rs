@@ -56,7 +56,7 @@ pub struct City {
     pub continent: Continent,
     latitude: f64,
     longitude: f64,
-    /// The city's part of all visitors, in thousandths: roughly by Internet users of its region.
+    /// The city's share of all visitors, in thousandths: roughly by Internet users of its region.
     pub share: u32,
 }
 

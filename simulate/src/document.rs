@@ -100,7 +100,7 @@ fn settings(seed: u64) -> Result<String, String> {
         let summary = run(scenario, seed)?;
         rows.push(vec![
             name.to_owned(),
-            percent(summary.tally.part(Source::Memory)),
+            percent(summary.tally.share(Source::Memory)),
             percent(summary.tally.hit_ratio()),
             short(summary.renders()),
             short(summary.commands()),
@@ -115,14 +115,14 @@ fn settings(seed: u64) -> Result<String, String> {
 fn sampling(seed: u64) -> Result<String, String> {
     let heads = ["Simulated", "all hits", "commands/s", "MB/s", "Redis requests/s"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    for part in [1.0, 0.5, 0.2] {
+    for share in [1.0, 0.5, 0.2] {
         let mut scenario = Scenario::new(Layout::TwoTiers, WHOLE);
         scenario.duration = Some(Duration::from_secs(30));
         scenario.variables = vec![("PAGE_TOTAL_BYTES".to_owned(), "268435456".to_owned())];
-        scenario.simulated_requests = WHOLE * 30.0 * part;
+        scenario.simulated_requests = WHOLE * 30.0 * share;
         let summary = run(scenario, seed)?;
         rows.push(vec![
-            percent(part),
+            percent(share),
             percent(summary.tally.hit_ratio()),
             short(summary.commands()),
             short(summary.bytes() / 1e6),

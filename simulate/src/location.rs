@@ -9,7 +9,7 @@ use crate::catalogue::Item;
 
 /// See the [module](self).
 pub struct LocationCache {
-    /// Requests here that are not simulated, as a part of all requests.
+    /// Requests here that are not simulated, as a share of all requests.
     rest: f64,
     entries: FxHashMap<Item, Entry>,
 }

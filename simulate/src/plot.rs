@@ -75,7 +75,7 @@ fn hits(layout: Layout, summaries: &[Summary]) -> Panel {
         .into_iter()
         .enumerate()
         .map(|(number, source)| {
-            line(source.name(), number, points(layout, summaries, |summary| summary.tally.part(source) * 100.0))
+            line(source.name(), number, points(layout, summaries, |summary| summary.tally.share(source) * 100.0))
         })
         .collect();
     lines.push(line("all hits", 4, points(layout, summaries, |summary| summary.tally.hit_ratio() * 100.0)));

@@ -19,10 +19,10 @@ pub const TABLES: [Table; 3] = [
         title: "Where pages come from, and what Redis has to do",
         columns: &[
             Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
-            Column { head: "memory", text: |summary| percent(summary.tally.part(Source::Memory)) },
-            Column { head: "location", text: |summary| percent(summary.tally.part(Source::Location)) },
-            Column { head: "home", text: |summary| percent(summary.tally.part(Source::Home)) },
-            Column { head: "Redis", text: |summary| percent(summary.tally.part(Source::Redis)) },
+            Column { head: "memory", text: |summary| percent(summary.tally.share(Source::Memory)) },
+            Column { head: "location", text: |summary| percent(summary.tally.share(Source::Location)) },
+            Column { head: "home", text: |summary| percent(summary.tally.share(Source::Home)) },
+            Column { head: "Redis", text: |summary| percent(summary.tally.share(Source::Redis)) },
             Column { head: "all hits", text: |summary| percent(summary.tally.hit_ratio()) },
             Column { head: "origin/s", text: |summary| short(summary.renders()) },
             Column { head: "Redis requests/s", text: |summary| short(summary.redis_requests()) },
@@ -68,8 +68,8 @@ pub const FULL_REDIS: Table = Table {
     title: "Without an answer of Redis in time",
     columns: &[
         Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
-        Column { head: "pages from an old copy", text: |summary| percent(summary.tally.part(Source::Fallback)) },
-        Column { head: "pages from the origin", text: |summary| percent(summary.tally.part(Source::Forwarded)) },
+        Column { head: "pages from an old copy", text: |summary| percent(summary.tally.share(Source::Fallback)) },
+        Column { head: "pages from the origin", text: |summary| percent(summary.tally.share(Source::Forwarded)) },
         Column { head: "failed requests", text: |summary| percent(summary.tally.failed_part()) },
     ],
 };
@@ -100,10 +100,10 @@ pub fn markdown(rows: impl IntoIterator<Item = Vec<String>>) -> String {
     [heads, rule].into_iter().chain(lines).collect()
 }
 
-/// A part as percentage.
+/// A share as percentage.
 #[must_use]
-pub fn percent(part: f64) -> String {
-    format!("{:.1} %", part * 100.0)
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 /// Seconds with one digit.

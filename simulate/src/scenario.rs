@@ -56,11 +56,11 @@ pub struct Traffic {
     pub views: f64,
     /// Time between two pages, on average.
     pub pause: Duration,
-    /// The part of the visitors who are signed in when they arrive.
+    /// The share of the visitors who are signed in when they arrive.
     pub signed_in: f64,
-    /// The part of the views that are followed by an addition to the cart.
+    /// The share of the views that are followed by an addition to the cart.
     pub additions: f64,
-    /// The part of the visitors with a cart who buy.
+    /// The share of the visitors with a cart who buy.
     pub buyers: f64,
     /// The time between two purges of one of the hundred most viewed pages.
     pub purge_every: Option<Duration>,
@@ -173,7 +173,7 @@ impl Scenario {
         self.duration().saturating_sub(self.warm_up())
     }
 
-    /// The part of the traffic that is simulated request by request.
+    /// The share of the traffic that is simulated request by request.
     #[must_use]
     pub fn sample(&self) -> f64 {
         (self.simulated_requests / (self.requests_per_second * self.duration().as_secs_f64())).min(1.0)

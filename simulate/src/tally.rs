@@ -89,9 +89,9 @@ impl Tally {
         *self.pages.entry(source).or_default() += weight;
     }
 
-    /// The part of the pages from one source.
+    /// The share of the pages from one source.
     #[must_use]
-    pub fn part(&self, source: Source) -> f64 {
+    pub fn share(&self, source: Source) -> f64 {
         self.pages.get(&source).copied().unwrap_or_default() / self.page_views().max(f64::MIN_POSITIVE)
     }
 
@@ -99,16 +99,16 @@ impl Tally {
         self.pages.values().sum()
     }
 
-    /// The part of the requests that failed because Redis did not answer.
+    /// The share of the requests that failed because Redis did not answer.
     #[must_use]
     pub fn failed_part(&self) -> f64 {
         self.failures / self.requests.max(f64::MIN_POSITIVE)
     }
 
-    /// The part of the pages that the origin did not render.
+    /// The share of the pages that the origin did not render.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
-        Source::ALL.into_iter().filter(|source| source.is_hit()).map(|source| self.part(source)).sum()
+        Source::ALL.into_iter().filter(|source| source.is_hit()).map(|source| self.share(source)).sum()
     }
 
     #[must_use]

@@ -76,7 +76,7 @@ enum Event {
 struct Location {
     city: usize,
     isolates: Vec<usize>,
-    /// Requests of visitors here that are not simulated, as a part of all requests.
+    /// Requests of visitors here that are not simulated, as a share of all requests.
     rest: f64,
     /// Visits that begin here in a second, and are simulated.
     arrivals: f64,
