@@ -4,9 +4,28 @@ use edgefront::proxy;
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 use http::{HeaderMap, HeaderValue, header};
 use url::Url;
+use xtask::failure::Failure;
+
+use crate::origin::{Origin, Visitor};
+
+/// Adds the hidden fields of the form on `page` with the address `action`, and takes over the page's cookies.
+pub async fn with_hidden(
+    origin: &Origin,
+    cookies: &mut Cookies,
+    visitor: Visitor<'_>,
+    (page, action): (&str, &str),
+    mut fields: Vec<(String, String)>,
+) -> Result<Vec<(String, String)>, Failure> {
+    let answer = origin.get(page, visitor).cookies(cookies).send().await?;
+    cookies.update(&answer.headers);
+    let hidden = hidden_fields(&answer.body, &origin.address(page)?, &origin.address(action)?);
+    let hidden: Vec<_> = hidden.into_iter().filter(|(name, _)| !fields.iter().any(|(own, _)| own == name)).collect();
+    fields.extend(hidden);
+    Ok(fields)
+}
 
 /// The hidden fields of the form on `page` that is sent to `action`. A form without an address is sent to its page.
-pub fn hidden_fields(html: &str, page: &Url, action: &Url) -> Vec<(String, String)> {
+fn hidden_fields(html: &str, page: &Url, action: &Url) -> Vec<(String, String)> {
     let (mut fields, mut is_inside) = (Vec::new(), false);
     let mut emitter = DefaultEmitter::<()>::default();
     emitter.naively_switch_states(true);
@@ -52,7 +71,7 @@ impl Cookies {
         self.0.get(header::COOKIE)
     }
 
-    /// Returns whether these cookies differ from `other` in a name.
+    /// Returns whether these cookies have a name that `other` has not.
     pub fn has_more_than(&self, other: &Self) -> bool {
         self.names().any(|name| other.names().all(|known| known != name))
     }

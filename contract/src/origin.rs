@@ -80,7 +80,9 @@ impl Origin {
                 return call;
             }
             Visitor::User(user) => {
-                headers.extend(HeaderValue::from_str(user.as_str()).map(|user| (EDGE_USER, user)));
+                headers.extend(
+                    HeaderValue::from_str(user.as_str()).map(|user| (HeaderName::from_static("edge-user"), user)),
+                );
                 "user"
             }
             Visitor::Guest => "guest",
@@ -99,8 +101,6 @@ impl Origin {
         Url::parse(&address).map_err(|error| Failure::new(format!("{address}: {error}"), "check the path"))
     }
 }
-
-pub const EDGE_USER: HeaderName = HeaderName::from_static("edge-user");
 
 /// Host and port of an address.
 pub fn host(url: &Url) -> &str {

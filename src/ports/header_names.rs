@@ -53,8 +53,8 @@ pub fn append_text(headers: &mut HeaderMap, name: HeaderName, text: String) {
 }
 
 /// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
-/// the origin gets only values that edgefront sets. A CGI program would use `Proxy` as its
-/// proxy (`HTTP_PROXY`, httpoxy.org).
+/// the origin gets only values that edgefront sets. A CGI program would take `Proxy` for the address of its proxy
+/// (`HTTP_PROXY`, httpoxy.org).
 const PROXY_HEADERS: [&str; 25] = [
     "client-ip",
     "fastly-client-ip",

@@ -4,11 +4,11 @@ use edgefront::{carts::CartChanges, config::CartConfig, orders::Order};
 use http::Method;
 use xtask::failure::Failure;
 
-use super::{judge_directive, visitors::with_hidden};
+use super::judge_directive;
 use crate::{
     arguments::{self, ContractArguments},
     clause::{Outcome, Report},
-    form::Cookies,
+    form::{Cookies, with_hidden},
     origin::{Origin, Visitor},
 };
 

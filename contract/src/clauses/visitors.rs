@@ -8,7 +8,7 @@ use super::judge_directive;
 use crate::{
     arguments::{self, ContractArguments},
     clause::{Outcome, Report},
-    form::{Cookies, hidden_fields},
+    form::{Cookies, with_hidden},
     origin::{Answer, Origin, Visitor},
 };
 
@@ -91,22 +91,6 @@ async fn submit_login(
     let answer = call.send().await?;
     cookies.update(&answer.headers);
     Ok((answer, cookies))
-}
-
-/// Adds the hidden fields of the form on `page` with the address `action`, and takes over the page's cookies.
-pub(super) async fn with_hidden(
-    origin: &Origin,
-    cookies: &mut Cookies,
-    visitor: Visitor<'_>,
-    (page, action): (&str, &str),
-    mut fields: Vec<(String, String)>,
-) -> Result<Vec<(String, String)>, Failure> {
-    let answer = origin.get(page, visitor).cookies(cookies).send().await?;
-    cookies.update(&answer.headers);
-    let hidden = hidden_fields(&answer.body, &origin.address(page)?, &origin.address(action)?);
-    let hidden: Vec<_> = hidden.into_iter().filter(|(name, _)| !fields.iter().any(|(own, _)| own == name)).collect();
-    fields.extend(hidden);
-    Ok(fields)
 }
 
 fn judge_login(answer: &Answer, expected: Option<&UserId>) -> Outcome {
