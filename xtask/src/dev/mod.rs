@@ -116,17 +116,15 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     worker_variables.extend(overrides);
     check_port_is_free(arguments.port)?;
     let worker_url = format!("http://127.0.0.1:{}", arguments.port);
-    let mut home = None;
-    let mut wrangler = if arguments.tiers {
+    let (mut wrangler, home) = if arguments.tiers {
         let all = variables.clone().into_iter().chain(worker_variables.clone()).collect();
-        let (edge, started) = start_tiers(arguments.port, &all).await?;
-        home = Some(started);
-        edge
+        let (edge, home) = start_tiers(arguments.port, &all).await?;
+        (edge, Some(home))
     } else {
-        WranglerDev::start(arguments.port, &worker_variables)?
+        (WranglerDev::start(arguments.port, &worker_variables)?, None)
     };
     wrangler.wait_until_ready(&worker_url).await?;
-    let (mut home, cron_url) = home.map_or_else(|| (None, worker_url.clone()), |(home, url)| (Some(home), url));
+    let (mut home, home_url) = home.unzip();
     let sample = SampleShop::of(&worker_url, &variables);
     let first_visits = async {
         sale_rows::schedule(&worker_url, &variables).await?;
@@ -148,7 +146,7 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     tokio::select! {
         ended = wrangler.print_output() => Err(ended),
         ended = print_output(home) => Err(ended),
-        () = crons::tick(&cron_url) => Ok(()),
+        () = crons::tick(home_url.as_ref().unwrap_or(&worker_url)) => Ok(()),
         () = walk(sample.as_ref(), arguments.visitors) => Ok(()),
     }
 }
