@@ -94,8 +94,8 @@ fn settings(seed: u64) -> Result<String, String> {
         ("`PAGE_TOTAL_BYTES` of 1 GiB", with(&room)),
         ("the same, `PAGE_RANK_LIMIT=50000`", with(&[room[0], ("PAGE_RANK_LIMIT", "50000")])),
     ];
-    let heads = ["Setting", "memory", "all hits", "renders/s", "commands/s", "MB/s", "stale max, s"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let headings = ["Setting", "memory", "all hits", "renders/s", "commands/s", "MB/s", "stale max, s"];
+    let mut rows = vec![headings.map(str::to_owned).to_vec()];
     for (name, scenario) in scenarios {
         let summary = run(scenario, seed)?;
         rows.push(vec![
@@ -113,8 +113,8 @@ fn settings(seed: u64) -> Result<String, String> {
 
 /// The same traffic, simulated as a whole and by samples.
 fn sampling(seed: u64) -> Result<String, String> {
-    let heads = ["Simulated", "all hits", "commands/s", "MB/s", "Redis requests/s"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let headings = ["Simulated", "all hits", "commands/s", "MB/s", "Redis requests/s"];
+    let mut rows = vec![headings.map(str::to_owned).to_vec()];
     for share in [1.0, 0.5, 0.2] {
         let mut scenario = Scenario::new(Layout::TwoTiers, WHOLE);
         scenario.duration = Some(Duration::from_secs(30));

@@ -38,7 +38,7 @@ impl Origin {
         Self { headers, body: vec![b'a'; shop.page_bytes].into(), render: shop.render, renders: 0 }
     }
 
-    /// When the response to a request of the moment `asked` arrives: half of the time is constant.
+    /// When the response to a request at `asked` arrives. Half of the mean time is constant, the rest is random.
     pub fn arrival(&self, asked: Timestamp, random: &mut SmallRng) -> Timestamp {
         let chance: f64 = random.random();
         asked + self.render.mul_f64(0.5 - 0.5 * (1.0 - chance).ln())

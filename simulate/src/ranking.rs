@@ -13,7 +13,6 @@ use crate::catalogue::{Catalogue, Item};
 const DUST: f64 = 1.0 / 1024.0;
 /// How often the rank limit is compared with all scores.
 const REFRESH: Duration = Duration::from_secs(10);
-
 /// Number of scores that are compared each time.
 const FEW: usize = 1_000;
 
@@ -79,7 +78,7 @@ impl Ranking {
         }
     }
 
-    /// A rank that is as far below or above the limit as the item's.
+    /// The rank of an item. With [`Self::Exact`] scores, only its side of the limit is right.
     pub fn rank(&mut self, item: Item, now: Timestamp) -> Option<u64> {
         let Self::Exact(scores) = self else { return Some(u64::from(item)) };
         if scores.known.len() <= FEW || now.since(scores.refreshed) >= REFRESH {

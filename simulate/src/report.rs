@@ -2,9 +2,9 @@
 
 use crate::{cities::Continent, numbers::to_f64, scenario::Layout, summary::Summary, tally::Source};
 
-/// A column: its head, and its figure.
+/// A column: its heading, and its figure.
 struct Column {
-    head: &'static str,
+    heading: &'static str,
     text: fn(&Summary) -> String,
 }
 
@@ -18,33 +18,33 @@ pub const TABLES: [Table; 3] = [
     Table {
         title: "Where pages come from, and what Redis has to do",
         columns: &[
-            Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
-            Column { head: "memory", text: |summary| percent(summary.tally.share(Source::Memory)) },
-            Column { head: "location", text: |summary| percent(summary.tally.share(Source::Location)) },
-            Column { head: "home", text: |summary| percent(summary.tally.share(Source::Home)) },
-            Column { head: "Redis", text: |summary| percent(summary.tally.share(Source::Redis)) },
-            Column { head: "all hits", text: |summary| percent(summary.tally.hit_ratio()) },
-            Column { head: "origin/s", text: |summary| short(summary.renders()) },
-            Column { head: "Redis requests/s", text: |summary| short(summary.redis_requests()) },
-            Column { head: "commands/s", text: |summary| short(summary.commands()) },
-            Column { head: "peak", text: |summary| short(summary.peak) },
-            Column { head: "MB/s", text: |summary| short(summary.bytes() / 1e6) },
+            Column { heading: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+            Column { heading: "memory", text: |summary| percent(summary.tally.share(Source::Memory)) },
+            Column { heading: "location", text: |summary| percent(summary.tally.share(Source::Location)) },
+            Column { heading: "home", text: |summary| percent(summary.tally.share(Source::Home)) },
+            Column { heading: "Redis", text: |summary| percent(summary.tally.share(Source::Redis)) },
+            Column { heading: "all hits", text: |summary| percent(summary.tally.hit_ratio()) },
+            Column { heading: "origin/s", text: |summary| short(summary.renders()) },
+            Column { heading: "Redis requests/s", text: |summary| short(summary.redis_requests()) },
+            Column { heading: "commands/s", text: |summary| short(summary.commands()) },
+            Column { heading: "peak", text: |summary| short(summary.peak) },
+            Column { heading: "MB/s", text: |summary| short(summary.bytes() / 1e6) },
         ],
     },
     Table {
         title: "Hot keys, staleness, memory, cost",
         columns: &[
-            Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
-            Column { head: "hottest key", text: |summary| summary.hottest().0 },
-            Column { head: "its commands/s", text: |summary| short(summary.hottest().1) },
-            Column { head: "stale p50, s", text: |summary| seconds(summary.tally.stale.quantile(0.5)) },
-            Column { head: "stale max, s", text: |summary| seconds(summary.tally.stale.longest()) },
-            Column { head: "isolates", text: |summary| short(summary.isolates) },
-            Column { head: "pages in an isolate, MB", text: |summary| short(to_f64(summary.memory) / 1e6) },
-            Column { head: "pages in Redis", text: |summary| short(to_f64(summary.pages)) },
-            Column { head: "dollars/month", text: |summary| short(summary.dollars()) },
+            Column { heading: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+            Column { heading: "hottest key", text: |summary| summary.hottest().0 },
+            Column { heading: "its commands/s", text: |summary| short(summary.hottest().1) },
+            Column { heading: "stale p50, s", text: |summary| seconds(summary.tally.stale.quantile(0.5)) },
+            Column { heading: "stale max, s", text: |summary| seconds(summary.tally.stale.longest()) },
+            Column { heading: "isolates", text: |summary| short(summary.isolates) },
+            Column { heading: "pages in an isolate, MB", text: |summary| short(to_f64(summary.memory) / 1e6) },
+            Column { heading: "pages in Redis", text: |summary| short(to_f64(summary.pages)) },
+            Column { heading: "dollars/month", text: |summary| short(summary.dollars()) },
             Column {
-                head: "dollars/million",
+                heading: "dollars/million",
                 text: |summary| format!("{:.2}", summary.dollars() / (summary.requests() * 2.592)),
             },
         ],
@@ -52,13 +52,13 @@ pub const TABLES: [Table; 3] = [
     Table {
         title: "Response times of all requests by continent, p50 / p99 in ms",
         columns: &[
-            Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
-            Column { head: Continent::Africa.name(), text: |summary| times(summary, Continent::Africa) },
-            Column { head: Continent::Asia.name(), text: |summary| times(summary, Continent::Asia) },
-            Column { head: Continent::Europe.name(), text: |summary| times(summary, Continent::Europe) },
-            Column { head: Continent::NorthAmerica.name(), text: |summary| times(summary, Continent::NorthAmerica) },
-            Column { head: Continent::Oceania.name(), text: |summary| times(summary, Continent::Oceania) },
-            Column { head: Continent::SouthAmerica.name(), text: |summary| times(summary, Continent::SouthAmerica) },
+            Column { heading: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+            Column { heading: Continent::Africa.name(), text: |summary| times(summary, Continent::Africa) },
+            Column { heading: Continent::Asia.name(), text: |summary| times(summary, Continent::Asia) },
+            Column { heading: Continent::Europe.name(), text: |summary| times(summary, Continent::Europe) },
+            Column { heading: Continent::NorthAmerica.name(), text: |summary| times(summary, Continent::NorthAmerica) },
+            Column { heading: Continent::Oceania.name(), text: |summary| times(summary, Continent::Oceania) },
+            Column { heading: Continent::SouthAmerica.name(), text: |summary| times(summary, Continent::SouthAmerica) },
         ],
     },
 ];
@@ -67,10 +67,10 @@ pub const TABLES: [Table; 3] = [
 pub const FULL_REDIS: Table = Table {
     title: "Without an answer of Redis in time",
     columns: &[
-        Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
-        Column { head: "pages from an old copy", text: |summary| percent(summary.tally.share(Source::Fallback)) },
-        Column { head: "pages from the origin", text: |summary| percent(summary.tally.share(Source::Forwarded)) },
-        Column { head: "failed requests", text: |summary| percent(summary.tally.failed_part()) },
+        Column { heading: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+        Column { heading: "pages from an old copy", text: |summary| percent(summary.tally.share(Source::Fallback)) },
+        Column { heading: "pages from the origin", text: |summary| percent(summary.tally.share(Source::Forwarded)) },
+        Column { heading: "failed requests", text: |summary| percent(summary.tally.failed_share()) },
     ],
 };
 
@@ -78,14 +78,14 @@ impl Table {
     /// The table of one layout in Markdown.
     #[must_use]
     pub fn render(&self, layout: Layout, summaries: &[Summary]) -> String {
-        let heads = self.columns.iter().map(|column| column.head.to_owned()).collect();
+        let headings = self.columns.iter().map(|column| column.heading.to_owned()).collect();
         let of_layout = summaries.iter().filter(|summary| summary.scenario.layout == layout);
         let rows = of_layout.map(|summary| self.columns.iter().map(|column| (column.text)(summary)).collect());
-        markdown([heads].into_iter().chain(rows))
+        markdown([headings].into_iter().chain(rows))
     }
 }
 
-/// A table in Markdown with columns of equal width. The first row has the heads.
+/// A table in Markdown with columns of equal width. The first row has the headings.
 #[must_use]
 pub fn markdown(rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let rows: Vec<_> = rows.into_iter().collect();
@@ -96,8 +96,8 @@ pub fn markdown(rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let rule = line(widths.iter().map(|width| "-".repeat(width.saturating_sub(1)) + ":").collect());
     let mut lines =
         rows.iter().map(|row| line(row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect()));
-    let heads = lines.next().unwrap_or_default();
-    [heads, rule].into_iter().chain(lines).collect()
+    let headings = lines.next().unwrap_or_default();
+    [headings, rule].into_iter().chain(lines).collect()
 }
 
 /// A share as percentage.

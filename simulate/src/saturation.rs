@@ -63,14 +63,14 @@ const LIMITS: [Limit; 7] = [
 #[must_use]
 pub fn table(summaries: &[Summary]) -> String {
     let layouts = Layout::ALL.map(|layout| layout.name().to_owned());
-    let heads = ["Component".to_owned()].into_iter().chain(layouts).chain(["Setting".to_owned()]).collect();
+    let headings = ["Component".to_owned()].into_iter().chain(layouts).chain(["Setting".to_owned()]).collect();
     let rows = LIMITS.iter().map(|limit| {
         let sizes = Layout::ALL.map(|layout| {
             size(layout, summaries, limit).map_or_else(|| "beyond".to_owned(), |size| short(size) + "/s")
         });
         [limit.component.to_owned()].into_iter().chain(sizes).chain([limit.setting.to_owned()]).collect()
     });
-    markdown([heads].into_iter().chain(rows))
+    markdown([headings].into_iter().chain(rows))
 }
 
 /// Requests of visitors a second at which the figure reaches the limit. Between two runs, the figure is a power of the

@@ -101,7 +101,7 @@ impl Tally {
 
     /// The share of the requests that failed because Redis did not answer.
     #[must_use]
-    pub fn failed_part(&self) -> f64 {
+    pub fn failed_share(&self) -> f64 {
         self.failures / self.requests.max(f64::MIN_POSITIVE)
     }
 

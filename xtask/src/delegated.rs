@@ -1,6 +1,6 @@
-//! Delegated commands: crates of their own implement them, so that the other commands do not compile them: `bench`, `soak` and
-//! `test --storefronts` (`edgefront-measure`), `simulate` (`edgefront-simulate`), `doctor` (`edgefront-doctor`),
-//! `contract` (`edgefront-contract`) and `carry-over` (`edgefront-carry-over`).
+//! Delegated commands. Crates of their own implement them, so that the other commands do not compile them: `bench`,
+//! `soak` and `test --storefronts` (`edgefront-measure`), `simulate` (`edgefront-simulate`), `doctor`
+//! (`edgefront-doctor`), `contract` (`edgefront-contract`) and `carry-over` (`edgefront-carry-over`).
 
 use std::{env, ffi::OsString, os::unix::process::CommandExt, path::PathBuf, process::Command};
 

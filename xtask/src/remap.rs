@@ -8,8 +8,8 @@ use std::{
 
 use crate::{failure::Failure, tools::WASM_TARGET};
 
-/// The option of cargo that gives the compiler neutral names for the directories of this machine. It adds to other
-/// configuration. The environment variable `RUSTFLAGS` overrides it.
+/// The option of cargo that gives the compiler neutral names for the directories of this machine. It adds to the options
+/// of other configuration. The environment variable `RUSTFLAGS` overrides it.
 ///
 /// # Errors
 /// When the directories cannot be read.

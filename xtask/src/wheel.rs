@@ -9,8 +9,8 @@ use crate::{failure::Failure, steps::Step};
 
 /// Wheels that hold a program or a library, and all that it imports.
 pub struct Wheels<'a> {
-    /// In pip's form, `name==version --hash=…`, with one hash for each supported platform. One
-    /// line for each wheel.
+    /// In pip's form, `name==version --hash=…`, with one hash for each supported platform. One line for each
+    /// wheel.
     pub requirements: &'a str,
     /// The directory for the unpacked wheels. Its name contains the program's version, so that a new version is not
     /// taken for an old one.

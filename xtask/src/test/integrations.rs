@@ -1,6 +1,6 @@
 //! `cargo xtask test --integrations`: tests the packages in `integrations/` with the real frameworks. The script
-//! `integrations/NAME/test DIR` installs them into DIR. Each package gets a running edgefront,
-//! behind which its test starts a shop.
+//! `integrations/NAME/test DIR` installs them into DIR. Each package gets a running edgefront, behind which its
+//! test starts a shop.
 
 use std::{
     ffi::OsString,

@@ -165,8 +165,8 @@ fn print_summary(summary: &Summary, has_succeeded: bool, notes: &str) {
     println!("{passed} passed, {failed} failed{incomplete}{notes}");
 }
 
-/// The packages of each run of cargo. Cargo compiles a dependency once for all packages of a run, with the features of all
-/// of them. The HTTPS of the second group would so change the HTTP client of all other tests.
+/// The packages of each run of cargo. Cargo compiles a dependency once for all packages of a run, with the features of
+/// all of them. In a single run, the HTTPS of the second group would change the HTTP client of all other tests.
 fn selections(cargo_test: &[OsString]) -> &'static [&'static [&'static str]] {
     let mut options = cargo_test.iter().take_while(|argument| *argument != "--");
     if options.any(|option| option == "-p" || option == "--package") {
