@@ -191,7 +191,6 @@ impl RedisModel {
         !self.renders.contains_key(&item) && self.page(item, now).is_none_or(|page| !page.is_fresh(now))
     }
 
-    /// The stored page.
     #[must_use]
     pub fn stored_page(&self, item: Item, now: Timestamp) -> Option<Rc<StoredPage>> {
         self.page(item, now)
@@ -222,7 +221,6 @@ impl RedisModel {
         Some((render.holder, render.page))
     }
 
-    /// Stores a page.
     pub fn insert(&mut self, item: Item, page: Rc<StoredPage>, now: Timestamp) {
         let size = size(&page);
         self.due.push((page.fresh_until, Due::Wanted(item)));

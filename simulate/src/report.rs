@@ -100,7 +100,6 @@ pub fn markdown(rows: impl IntoIterator<Item = Vec<String>>) -> String {
     [headings, rule].into_iter().chain(lines).collect()
 }
 
-/// A share as percentage.
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)

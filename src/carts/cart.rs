@@ -53,7 +53,6 @@ impl CartLine {
     }
 }
 
-/// Sorts lines by item.
 pub(super) fn sort_lines(lines: &mut Vec<CartLine>) {
     sort::sort_by(lines, |one, other| one.item.cmp(&other.item));
 }

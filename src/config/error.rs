@@ -9,7 +9,6 @@ pub struct ConfigErrors(pub Vec<ConfigError>);
 /// One variable that is missing or wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The variable's name.
     pub variable: &'static str,
     /// The problem and its remedy, as the rest of a sentence that begins with the name. It never shows a secret.
     pub problem: String,

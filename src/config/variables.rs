@@ -53,7 +53,6 @@ macro_rules! secret {
     };
 }
 
-/// A text.
 const fn text(default: &'static str, allowed: &'static str) -> Variable {
     Variable { name: "", default, allowed, min: 0, max: 0 }
 }

@@ -144,7 +144,6 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
     ReadableStream::from_stream(chunks).into_raw().into()
 }
 
-/// A stream of the platform.
 enum PlatformStream {
     /// Not read yet, and at most [`PIECE`] long.
     Short(Message),

@@ -25,7 +25,6 @@ thread_local! {
     static PROMISES: RefCell<FxHashMap<u32, PromiseState>> = RefCell::default();
 }
 
-/// The state of an awaited promise.
 enum PromiseState {
     Pending(Option<Waker>),
     Settled(Result<JsValue, JsValue>),

@@ -52,7 +52,6 @@ impl JobReport {
     }
 }
 
-/// The state of all jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobsStatus {
     /// The crons' last heartbeat, Unix seconds. At most 9 minutes old while the crons run; None before their first run.

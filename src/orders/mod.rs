@@ -29,7 +29,6 @@ use crate::{
 /// the order.
 const MAX_LINES: usize = 500;
 
-/// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub id: OrderId,

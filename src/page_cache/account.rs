@@ -33,7 +33,6 @@ const MAX_BATCH: usize = 200;
 /// If a batch takes longer than this, the request that sent it is gone, and another one may write.
 const WRITER_LEASE: Duration = Duration::from_secs(10);
 
-/// A change of a page's size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageSize {
     pub hash: String,

@@ -110,7 +110,6 @@ pub(super) fn check_shareable(
     selecting.check_vary(&headers)
 }
 
-/// The URI as text.
 fn text(uri: &Uri) -> String {
     match (uri.scheme_str(), uri.authority(), uri.path_and_query()) {
         (Some(scheme), Some(authority), Some(rest)) => [scheme, "://", authority.as_str(), rest.as_str()].concat(),

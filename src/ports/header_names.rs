@@ -37,7 +37,6 @@ fn has_directive(headers: &HeaderMap, name: &str) -> bool {
 /// Digests of a body (RFC 9530). They do not hold for a body that edgefront edits.
 pub const DIGESTS: [&str; 4] = ["content-digest", "content-md5", "digest", "repr-digest"];
 
-/// Removes the headers with these names.
 pub fn remove_all(headers: &mut HeaderMap, names: &[&str]) {
     for name in names {
         headers.remove(*name);

@@ -48,7 +48,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Attaches this failure to `response`.
     pub fn attach(self, response: &mut Response) {
         response.extensions_mut().insert(self);
     }

@@ -10,7 +10,6 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::ports::{error::Error, network::ClientNetwork, recent::RecentSet, time::Timestamp};
 
-/// A rate limit of the platform.
 pub trait RateLimiter {
     /// Counts one event of `key`. False if the limit for [`PERIOD`] is exceeded.
     fn count(&self, key: String) -> LocalBoxFuture<'_, bool>;

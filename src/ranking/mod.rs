@@ -31,7 +31,6 @@ use crate::{
 };
 use upstash_rest::{Command, Pairs};
 
-/// An item of the ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankedItem {
     #[serde(rename = "id")]

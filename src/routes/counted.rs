@@ -68,12 +68,10 @@ pub fn count_error(app: &App, response: &Response, now: Timestamp) {
     app.traffic.record_error(now, ErrorKind { status: status.as_u16(), route, cause: cause.to_owned() }, reason);
 }
 
-/// Classifies a response of the API.
 fn metric_of_api(response: &Response) -> Metric {
     if response.status().is_server_error() { Metric::Failed } else { Metric::Api }
 }
 
-/// Classifies a response of the storefront.
 fn metric_of_storefront(response: &Response) -> Metric {
     match response.extensions().get::<CacheStatus>() {
         _ if response.status().is_server_error() => Metric::Failed,

@@ -147,7 +147,6 @@ impl Keys {
         }
     }
 
-    /// The shard of a token's session.
     #[must_use]
     pub fn shard_of(self, token: &Token) -> Shard {
         let layout = self.layout_of(token);

@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, header};
 
-/// The cookie's name.
 pub const NAME: &str = "__Host-session";
 
 /// Lifetime of the cookie of a change, and the time for which isolates keep facts of a session for pages with holes.

@@ -24,7 +24,6 @@ const LOGIN_RETRY_TTL: u64 = 600;
 /// because an idempotency key holds no space.
 pub(crate) const LOGIN_RETRY_KEY: &str = "log in";
 
-/// A request to log a user in.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginRequest<'a> {
     pub user: &'a UserId,

@@ -22,7 +22,6 @@ const OF_EDGE: [&str; 6] = ["assets", "route", "routes", "workers_dev", "preview
 /// The sections that only the home tier needs.
 const OF_HOME: [&str; 3] = ["d1_databases", "triggers", "placement"];
 
-/// The configurations of both tiers.
 pub struct TierConfigs {
     pub edge: Value,
     pub home: Value,

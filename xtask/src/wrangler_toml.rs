@@ -9,7 +9,6 @@ use crate::{failure::Failure, variables::Variables};
 /// The path of the file.
 pub const FILE: &str = "wrangler.toml";
 
-/// The content of wrangler.toml.
 #[derive(Debug, Clone)]
 pub struct WranglerToml {
     table: Table,

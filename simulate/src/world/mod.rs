@@ -43,7 +43,6 @@ use crate::{
 const TICK: Duration = Duration::from_secs(1);
 /// The length of a flash sale's rush.
 const SALE: Duration = Duration::from_secs(5);
-/// The item of the flash sale.
 const SALE_ITEM: Item = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

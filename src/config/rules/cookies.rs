@@ -62,7 +62,6 @@ pub struct DroppedCookie {
 }
 
 impl CookieRules {
-    /// The kind of a cookie.
     #[must_use]
     pub fn kind(&self, name: &str, value: &str) -> CookieKind {
         if self.personal.contains(name) {

@@ -47,7 +47,6 @@ pub fn request(method: &Method, route: &str, response: &Response, millis: impl F
     log!(target: REQUEST, Level::Error, "{fields}");
 }
 
-/// One run of a job.
 pub struct JobRun {
     pub name: &'static str,
     /// The job's report: numbers with names.
@@ -81,7 +80,6 @@ fn round_to_millis(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
 }
 
-/// Formats a record as its line.
 #[must_use]
 pub fn line(record: &Record) -> String {
     let level = record.level().as_str().to_ascii_lowercase();

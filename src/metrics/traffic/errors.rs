@@ -103,7 +103,6 @@ impl Errors {
         self.counts.binary_search_by(|(own, _)| own.cmp(kind))
     }
 
-    /// The count of a kind.
     #[must_use]
     pub fn count(&self, kind: &ErrorKind) -> u64 {
         self.find(kind).ok().and_then(|index| self.counts.get(index)).map_or(0, |(_, count)| *count)

@@ -68,7 +68,6 @@ impl Latencies {
         LatencyKind::ALL.into_iter().zip(&self.0)
     }
 
-    /// The histogram of a kind.
     #[must_use]
     pub fn of(&self, kind: LatencyKind) -> &Histogram {
         self.0.get(kind as usize).unwrap_or(&EMPTY)

@@ -82,7 +82,6 @@ metrics! {
     ReducedPace "reduced_pace",
 }
 
-/// A count for each metric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MetricCounts([u64; Metric::ALL.len()]);
 

@@ -76,12 +76,10 @@ impl TrafficCounters {
         self.sample.borrow_mut().counts.add(metric, 1);
     }
 
-    /// Records a latency.
     pub fn record(&self, kind: LatencyKind, duration: Duration) {
         self.sample.borrow_mut().latencies.record(kind, duration);
     }
 
-    /// Records an error response.
     pub fn record_error(&self, at: Timestamp, kind: ErrorKind, reason: &str) {
         self.sample.borrow_mut().errors.record(at, kind, reason);
     }

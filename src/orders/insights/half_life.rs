@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::ports::time::Timestamp;
 
-/// The current half-life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HalfLife {
     /// The Unix second of its start.

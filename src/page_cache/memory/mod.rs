@@ -87,7 +87,6 @@ pub struct PageMemory {
     pub renders: Renders,
     /// The sizes of stored pages that are not in Redis' account yet.
     pub account: PageAccount,
-    /// Visitors' content for holes.
     pub visitor_contents: VisitorContents,
     /// Facts of sessions.
     pub facts: FactMemory,

@@ -28,7 +28,6 @@ impl JsonFields {
         self.take_optional(field).ok_or_else(|| Error::invalid(field, "is missing"))
     }
 
-    /// Takes an optional field.
     pub fn take_optional(&mut self, field: &str) -> Option<Value> {
         self.0.shift_remove(field)
     }

@@ -80,7 +80,6 @@ fn is_own_page(request: &ApiRequest<'_>, url: &str) -> bool {
     url.host() == own.host() && url.port() == own.port() && !is_own_path
 }
 
-/// Takes an optional list.
 fn take_list(fields: &mut JsonFields, field: &'static str) -> Result<Vec<Value>, Error> {
     match fields.take_optional(field) {
         None => Ok(Vec::new()),

@@ -21,7 +21,6 @@ use crate::{
 /// Number of sessions that one request ends: 10 script calls, about 140 kB of JSON.
 const SESSIONS_PER_REQUEST: usize = 10 * SESSIONS_PER_CALL;
 
-/// The cleanup of one shard.
 pub(super) struct ShardCleanup<'a> {
     pub redis: &'a Redis,
     pub shard: Shard,

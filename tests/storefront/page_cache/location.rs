@@ -30,7 +30,6 @@ fn at_shop(shop: &Shop, method: Method, path: &str) -> reqwest::RequestBuilder {
     shop.request(method, path).header("host", "shop.example")
 }
 
-/// Stores the mug's page.
 async fn store_page(shop: &Shop) {
     make_popular(shop, "mug").await;
     assert_eq!(cache_status(&visit(shop, &[]).await.0), "edgefront; fwd=uri-miss; stored");

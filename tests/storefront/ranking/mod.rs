@@ -41,7 +41,6 @@ async fn views(store: &Store, item: &str) -> Option<f64> {
     reply.as_str().map(|score| 0.0 - score.parse::<f64>().unwrap())
 }
 
-/// Stores items with their views.
 async fn store_views(store: &Store, items: &[(String, u32)]) {
     for chunk in items.chunks(5_000) {
         let words: Vec<_> = chunk.iter().flat_map(|(item, views)| [format!("-{views}"), item.clone()]).collect();

@@ -57,7 +57,6 @@ pub fn hold_near(path: &str, name: &str, table: &str, tolerance: f64) {
     }
 }
 
-/// Writes text as code.
 pub fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{text}`") }
 }

@@ -225,7 +225,6 @@ pub const SESSION_KEYS: &str = "the-session-key-of-the-tests-0123456789";
 pub const SERVICE_KEY: &str = "the-service-key-of-the-tests";
 pub const ORIGIN_KEY: &str = "the-origin-key-of-the-tests";
 
-/// The configuration of these variables.
 pub fn config(variables: &[(String, String)]) -> Config {
     let find = |name: &str| variables.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
     Config::from_lookup(find).unwrap_or_else(|errors| panic!("{errors}"))

@@ -60,7 +60,6 @@ pub async fn migrate() -> Result<(), Failure> {
     .await
 }
 
-/// A running `wrangler dev`.
 pub struct WranglerDev {
     group: ProcessGroup,
     noise: NoiseFilter,
