@@ -30,9 +30,10 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// The time of a refresh on request: the API's caller waits for it.
 const MANUAL_REFRESH_TIME: Duration = Duration::from_secs(20);
 
-/// The work that a job did.
+/// The work that a job did; by default, none.
+#[derive(Default)]
 struct JobOutcome {
-    /// Numbers with names.
+    /// Numbers with names, or null.
     done: Value,
     /// The cause if a part of the job failed.
     error: Option<Error>,
@@ -92,9 +93,9 @@ async fn clean_sessions(
         (Trigger::Cron, 3) => CleanupProbe::Idle,
         (Trigger::Cron, 6) => {
             store_heartbeat(redis, now).await?;
-            return Ok(json!({}).into());
+            return Ok(JobOutcome::default());
         }
-        (Trigger::Cron, _) => return Ok(json!({}).into()),
+        (Trigger::Cron, _) => return Ok(JobOutcome::default()),
     };
     let cleaned = sessions::clean(redis, &app.config.session, probe, &budget.within(CLEANUP_TIME)).await?;
     Ok(json!({"sessions": cleaned.sessions, "carts": cleaned.carts, "unfinished": cleaned.unfinished}).into())
@@ -112,9 +113,9 @@ async fn refresh_rows(
 ) -> Result<JobOutcome, Error> {
     let fetch = budget.fetch(app.fetch.clone());
     let database = app.database.clone().map(|database| budget.database(database));
-    let Some(rows) = &app.config.rows else { return Ok(json!({}).into()) };
+    let Some(rows) = &app.config.rows else { return Ok(JobOutcome::default()) };
     if trigger == Trigger::Cron && (now.as_secs() / 60).is_multiple_of(2) && app.jobs.rows.is_idle(now, now + MINUTE) {
-        return Ok(json!({}).into());
+        return Ok(JobOutcome::default());
     }
     let source = RowSource::new(rows, &*fetch, database.as_deref(), &*app.clock);
     let (time, due_by) = match trigger {
