@@ -13,10 +13,10 @@ use crate::{
         writer_lease::LeaseHolder,
     },
     ranking,
-    schema::redis::Redis,
+    schema::{keys::Keys, redis::Redis, shard::Shard},
     sessions::{self, TouchOutcome},
 };
-use upstash_rest::FromReply;
+use upstash_rest::{Command, FromReply, Reply};
 
 /// The deadline of one pipeline; no visitor waits for it.
 const BATCH_DEADLINE: Duration = Duration::from_secs(5);
@@ -154,38 +154,50 @@ impl Writer<'_> {
     async fn send_batch(&self) -> Result<usize, Error> {
         let keys = self.redis.keys();
         let pace = self.activity.pace();
-        let Batch { mut touches, view_counts, keyed_views } = self.activity.pending.borrow_mut().take_batch(&pace);
-        // One script call touches sessions of one shard.
-        let shard_of = |pending: &PendingTouch| keys.shard_of(&pending.touch.token);
-        sort::sort_by(&mut touches, |one, other| shard_of(one).cmp(&shard_of(other)));
-        let shards: Vec<_> = touches.chunk_by(|one, next| shard_of(one) == shard_of(next)).collect();
-        let touch_commands = shards.iter().filter_map(|touches| {
-            let shard = shard_of(touches.first()?);
-            let touches: Vec<_> = touches.iter().map(|pending| &pending.touch).collect();
-            Some(sessions::touch_command(shard, &touches, &self.activity.config))
-        });
-        let count_commands = view_counts.iter().map(|((item, source), views)| match source {
-            ViewSource::Served => ranking::count_command(keys, item, *views),
-            ViewSource::Reported => ranking::count_if_ranked_command(keys, item, *views),
-        });
-        let keyed_commands = keyed_views.iter().map(|(item, key)| ranking::count_once_command(keys, item, key));
-        let commands: Vec<_> = touch_commands.chain(count_commands).chain(keyed_commands).collect();
+        let mut batch = self.activity.pending.borrow_mut().take_batch(&pace);
+        sort::sort_by(&mut batch.touches, |one, other| shard_of(keys, one).cmp(&shard_of(keys, other)));
+        let commands = self.commands(&batch);
         if commands.is_empty() {
             return Ok(0);
         }
 
-        let mut replies = match self.redis.pipeline(&commands).await {
+        let replies = match self.redis.pipeline(&commands).await {
             Err(upstash_rest::Error::Quota) => vec![Err(upstash_rest::Error::Quota); commands.len()],
             replies => replies?,
-        }
-        .into_iter();
-        let (mut result, mut refused) = (Ok(commands.len()), Batch::default());
+        };
+        self.apply_replies(batch, replies).and(Ok(commands.len()))
+    }
+
+    /// The touches come first, sorted by shard: one script call touches sessions of one shard.
+    fn commands(&self, batch: &Batch) -> Vec<Command> {
+        let keys = self.redis.keys();
+        let touch_commands = chunks_by_shard(keys, &batch.touches).filter_map(|touches| {
+            let shard = shard_of(keys, touches.first()?);
+            let touches: Vec<_> = touches.iter().map(|pending| &pending.touch).collect();
+            Some(sessions::touch_command(shard, &touches, &self.activity.config))
+        });
+        let count_commands = batch.view_counts.iter().map(|((item, source), views)| match source {
+            ViewSource::Served => ranking::count_command(keys, item, *views),
+            ViewSource::Reported => ranking::count_if_ranked_command(keys, item, *views),
+        });
+        let keyed_commands = batch.keyed_views.iter().map(|(item, key)| ranking::count_once_command(keys, item, key));
+        touch_commands.chain(count_commands).chain(keyed_commands).collect()
+    }
+
+    /// Takes the replies to the commands of [`Self::commands`]. Returns the last error.
+    fn apply_replies(
+        &self,
+        Batch { touches, view_counts, keyed_views }: Batch,
+        replies: Vec<Result<Reply, upstash_rest::Error>>,
+    ) -> Result<(), Error> {
+        let mut replies = replies.into_iter();
+        let (mut result, mut refused) = (Ok(()), Batch::default());
         let mut is_limit = |error| {
             let is_limit = error == upstash_rest::Error::Quota;
             result = Err(Error::Redis(error));
             is_limit
         };
-        for (touches, reply) in shards.into_iter().zip(replies.by_ref()) {
+        for (touches, reply) in chunks_by_shard(self.redis.keys(), &touches).zip(replies.by_ref()) {
             match reply.and_then(Vec::<TouchOutcome>::from_reply) {
                 Ok(outcomes) => touches
                     .iter()
@@ -208,4 +220,13 @@ impl Writer<'_> {
         self.activity.pending.borrow_mut().put_back(refused);
         result
     }
+}
+
+fn shard_of(keys: Keys, pending: &PendingTouch) -> Shard {
+    keys.shard_of(&pending.touch.token)
+}
+
+/// Groups of touches of one shard, if the touches are sorted.
+fn chunks_by_shard(keys: Keys, touches: &[PendingTouch]) -> impl Iterator<Item = &[PendingTouch]> {
+    touches.chunk_by(move |one, next| shard_of(keys, one) == shard_of(keys, next))
 }
