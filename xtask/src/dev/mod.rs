@@ -107,13 +107,7 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     let gateway = start_gateway(&redis_url, token).await?;
     let ((), ()) = try_join!(wrangler::migrate(), worker::build(&tools))?;
 
-    let mut worker_variables = Variables::from([("UPSTASH_REDIS_REST_URL".to_owned(), gateway.url())]);
-    let timeout = variables.get_key_value(LOCAL_REDIS_TIMEOUT.0);
-    worker_variables.extend(timeout.map(|(name, value)| (name.clone(), value.clone())));
-    // The log is the developer's own.
-    worker_variables.insert("DEMO_MAIL".to_owned(), "log".to_owned());
-    worker_variables.insert("DEMO_URL".to_owned(), format!("http://localhost:{}", arguments.port));
-    worker_variables.extend(overrides);
+    let worker_variables = worker_variables(arguments.port, &gateway, &variables, overrides);
     check_port_is_free(arguments.port)?;
     let worker_url = format!("http://127.0.0.1:{}", arguments.port);
     let (mut wrangler, home) = if arguments.tiers {
@@ -149,6 +143,20 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
         () = crons::tick(home_url.as_ref().unwrap_or(&worker_url)) => Ok(()),
         () = walk(sample.as_ref(), arguments.visitors) => Ok(()),
     }
+}
+
+/// The variables that override those of .dev.vars and wrangler.toml.
+fn worker_variables(port: u16, gateway: &Gateway, read: &Variables, overrides: Vec<(String, String)>) -> Variables {
+    let mut variables = Variables::from([
+        ("UPSTASH_REDIS_REST_URL".to_owned(), gateway.url()),
+        // The log is the developer's own.
+        ("DEMO_MAIL".to_owned(), "log".to_owned()),
+        ("DEMO_URL".to_owned(), format!("http://localhost:{port}")),
+    ]);
+    let timeout = read.get_key_value(LOCAL_REDIS_TIMEOUT.0);
+    variables.extend(timeout.map(|(name, value)| (name.clone(), value.clone())));
+    variables.extend(overrides);
+    variables
 }
 
 /// Starts the edge tier on `port` and the home tier on the next port. Returns the edge tier, then the home tier with
