@@ -1,6 +1,9 @@
 //! Shared renders, items, tags and addresses.
 
-use edgefront::schema::ids::{ItemId, Tag};
+use edgefront::{
+    proxy::directives::MAX_TAGS,
+    schema::ids::{ItemId, Tag},
+};
 use http::Method;
 use xtask::failure::Failure;
 
@@ -10,8 +13,6 @@ use crate::{
     origin::{Answer, Origin, Visitor, host},
 };
 
-/// Most tags of a page that edgefront reads.
-const MAX_TAGS: usize = 32;
 /// A value that no origin sends by itself.
 const ECHO: &str = "contract-echo";
 
