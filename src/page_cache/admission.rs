@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, Method, Uri, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 
 use super::{
     key::PageKey,
@@ -85,12 +85,12 @@ pub(super) fn heuristic(config: &PageConfig, key: &PageKey, popularity: Populari
 }
 
 /// `Ok` if the response could be stored as a shared render. Its cookies do not count: they are
-/// this visitor's, and a shared render may have none.
+/// this visitor's, and a shared render may have none. `status`: that of the response, or of [the page](status_of_page).
 ///
 /// # Errors
 /// The reason that forbids to store it.
 pub(super) fn check_shareable(
-    response: &Response,
+    (status, headers): (StatusCode, &HeaderMap),
     directives: &OriginDirectives,
     heuristic: &Heuristic,
     selecting: &SelectingHeaders,
@@ -100,14 +100,31 @@ pub(super) fn check_shareable(
         return Err(Reason::Personal);
     }
     let arrival = Arrival { at: now.into(), delay: Duration::ZERO };
-    let mut headers = response.headers().clone();
+    let mut headers = headers.clone();
     headers.remove(header::SET_COOKIE);
-    match freshness(response.status(), &headers, arrival, heuristic) {
+    match freshness(status, &headers, arrival, heuristic) {
         // A shared render asks for the body without a coding.
         Ok(_) | Err(Reason::Encoding) => {}
         Err(reason) => return Err(reason),
     }
     selecting.check_vary(&headers)
+}
+
+/// The status of the page of which the response is a part. A 304 (RFC 9110 §15.4.5) and a 206 (§15.3.7) have the headers of the
+/// page's 200. `may_be_part`: [`asks_for_page`]. `max_bytes`: `PAGE_MAX_BYTES`.
+///
+/// # Errors
+/// [`Reason::TooLarge`], or [`Reason::Status`] if the length of the page is unknown.
+pub(super) fn status_of_page(response: &Response, may_be_part: bool, max_bytes: usize) -> Result<StatusCode, Reason> {
+    match response.status() {
+        StatusCode::NOT_MODIFIED if may_be_part => Ok(StatusCode::OK),
+        StatusCode::PARTIAL_CONTENT if may_be_part => {
+            let range = response.headers().get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
+            let length = range.and_then(|range| range.rsplit_once('/')?.1.parse::<u64>().ok()).ok_or(Reason::Status)?;
+            if length > max_bytes as u64 { Err(Reason::TooLarge) } else { Ok(StatusCode::OK) }
+        }
+        status => Ok(status),
+    }
 }
 
 fn text(uri: &Uri) -> String {
@@ -118,8 +135,8 @@ fn text(uri: &Uri) -> String {
 }
 
 /// Headers that browsers and the platform add by themselves; they identify nobody. Firefox adds `Alt-Used` over HTTP/3 (RFC 7838
-/// §5), and a service worker its own headers. Conditional headers are not in this list: a conditional request goes to the origin
-/// as it is, so that the origin can answer 304.
+/// §5), and a service worker its own headers. The headers [`FOR_LESS`] are not in this list: a conditional request goes to the
+/// origin as it is, so that the origin can answer 304.
 const COMMON_HEADERS: [&str; 33] = [
     "accept",
     "accept-charset",
@@ -156,22 +173,32 @@ const COMMON_HEADERS: [&str; 33] = [
     "x-real-ip",
 ];
 
+/// Headers that ask for less than the page, if the client has the page or a part of it.
+const FOR_LESS: [HeaderName; 4] = [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::RANGE, header::IF_RANGE];
+
 /// Returns whether a request has, besides cookies, only headers that identify nobody. If a page is not known to be shared, only a
 /// request without uncommon headers may start its shared render. Such a header may hold credentials.
 #[must_use]
 pub fn is_plain(headers: &HeaderMap, rules: &HeaderRules) -> bool {
+    headers.keys().all(|name| is_common(name, rules))
+}
+
+/// Returns whether a request is plain, except for headers that ask for less than the page: conditions and ranges.
+#[must_use]
+pub fn asks_for_page(headers: &HeaderMap, rules: &HeaderRules) -> bool {
+    headers.keys().all(|name| FOR_LESS.contains(name) || is_common(name, rules))
+}
+
+fn is_common(name: &HeaderName, rules: &HeaderRules) -> bool {
     let Forward::Only(names) = &rules.forward else { return true };
-    let is_plain = |name: &http::HeaderName| {
-        let text = name.as_str();
-        // The platform sets these for every request; scheme and host are in the key. `CF-IP…` has the visitor's place.
-        let is_platforms = text == "x-forwarded-proto"
-            || ["sec-", "cf-ip"].iter().any(|start| text.starts_with(start))
-            || is_hop_by_hop(text);
-        let is_named = names.contains(name) || rules.varied.contains(name);
-        let is_normalized = || rules.normalized.iter().any(|rule| rule.name == *name);
-        is_platforms || COMMON_HEADERS.contains(&text) || is_named || is_normalized()
-    };
-    headers.keys().all(is_plain)
+    let text = name.as_str();
+    // The platform sets these for every request; scheme and host are in the key. `CF-IP…` has the visitor's place.
+    let is_platforms = text == "x-forwarded-proto"
+        || ["sec-", "cf-ip"].iter().any(|start| text.starts_with(start))
+        || is_hop_by_hop(text);
+    let is_named = names.contains(name) || rules.varied.contains(name);
+    let is_normalized = || rules.normalized.iter().any(|rule| rule.name == *name);
+    is_platforms || COMMON_HEADERS.contains(&text) || is_named || is_normalized()
 }
 
 #[cfg(test)]

@@ -133,10 +133,14 @@ impl PersonalHead {
         Self { class, status, content_type: headers.get(header::CONTENT_TYPE).cloned(), x_headers }
     }
 
-    /// Returns whether a shared render of the page has the same status and type, and lacks none of the extension headers.
+    /// Returns whether a shared render of the page has the same status and type, and lacks none of the extension headers. A 304
+    /// states no type.
     fn is_like(&self, page: &StoredPage) -> bool {
-        self.status == page.status
-            && self.content_type.as_ref() == page.headers.get(header::CONTENT_TYPE)
+        let is_not_modified = self.status == StatusCode::NOT_MODIFIED;
+        let is_part = is_not_modified || self.status == StatusCode::PARTIAL_CONTENT;
+        let status = if is_part { StatusCode::OK } else { self.status };
+        status == page.status
+            && (is_not_modified || self.content_type.as_ref() == page.headers.get(header::CONTENT_TYPE))
             && self.x_headers.iter().all(|name| page.headers.contains_key(name))
     }
 }

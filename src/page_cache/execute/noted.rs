@@ -56,9 +56,10 @@ impl Noted {
 
     /// Looks at the origin's response.
     pub fn observe(&mut self, response: &Response, directives: &OriginDirectives) {
+        let head = (response.status(), response.headers());
         self.is_refuted = !is_failure(response.status())
             && !response.headers().contains_key(header::SET_COOKIE)
-            && check_shareable(response, directives, &self.heuristic, &self.selecting, self.now).is_ok();
+            && check_shareable(head, directives, &self.heuristic, &self.selecting, self.now).is_ok();
     }
 
     /// Ends the note if it is refuted, after the response.

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     App,
     page_cache::{
-        admission::{check_shareable, heuristic, popularity_of_response},
+        admission::{asks_for_page, check_shareable, heuristic, popularity_of_response, status_of_page},
         cache_status::CacheStatus,
         key::PageKey,
         lookup::{Lease, PageState},
@@ -38,7 +38,8 @@ pub async fn render(page_request: Box<PageRequest>, found: Found, miss: Miss) ->
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     let stored = found.lookup.page.map(Rc::<StoredPage>::from);
     let is_get = request.method() == Method::GET;
-    let render = PersonalRender { app, key, selecting, miss, class, has_personal_headers, now };
+    let asks_for_page = is_get && asks_for_page(request.headers(), &app.config.page.headers);
+    let render = PersonalRender { app, key, selecting, miss, class, has_personal_headers, asks_for_page, now };
     let mut judged = PersonalResponse { shareable: Err(Reason::Status), is_for_others: false, head: None };
     let mut observe =
         |response: &mut Response, directives: &OriginDirectives| judged = render.judge(response, directives);
@@ -79,6 +80,8 @@ struct PersonalRender {
     /// The class of the request.
     class: RequestClass,
     has_personal_headers: bool,
+    /// See [`asks_for_page`].
+    asks_for_page: bool,
     now: Timestamp,
 }
 
@@ -97,10 +100,12 @@ impl PersonalRender {
     fn judge(&self, response: &mut Response, directives: &OriginDirectives) -> PersonalResponse {
         let Self { app, key, selecting, miss, now, .. } = self;
         // Popularity admits shared renders of canonical URLs only.
-        let popularity = learn_item(app, key, miss.popularity, response.status(), directives)
+        let status = status_of_page(response, self.asks_for_page, app.config.page.max_bytes);
+        let popularity = learn_item(app, key, miss.popularity, status.unwrap_or(response.status()), directives)
             .and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
         let heuristic = heuristic(&app.config.page, key, popularity);
-        let shareable = check_shareable(response, directives, &heuristic, selecting, *now);
+        let shareable = status
+            .and_then(|status| check_shareable((status, response.headers()), directives, &heuristic, selecting, *now));
         let is_for_others = match shareable {
             Ok(()) => true,
             // The origin states no freshness: a popular page is rendered for the visitors without such cookies. A page that varies

@@ -2,7 +2,7 @@
 
 use super::{ask, fresh};
 use crate::{
-    page_cache::header,
+    page_cache::{cache_status, header, is_hit},
     support::{Reply, Shop, scenarios},
 };
 
@@ -13,6 +13,7 @@ scenarios! {
     a_304_updates_the_stored_headers,
     a_client_with_the_current_page_gets_a_304,
     an_unsolicited_304_is_not_stored,
+    a_first_conditional_request_brings_the_page_into_the_store,
 }
 
 // §4.3.1, §4.3.3
@@ -95,4 +96,35 @@ async fn an_unsolicited_304_is_not_stored(shop: &Shop) {
     ask(shop, "/page", &[]).await;
     shop.origin.answer(fresh("page", "max-age=60"));
     assert_eq!(ask(shop, "/page", &[]).await.1, "page");
+}
+
+// RFC 9110 §15.4.5: a 304 has the headers of the 200.
+async fn a_first_conditional_request_brings_the_page_into_the_store(shop: &Shop) {
+    shop.origin.answer_with(|asked| {
+        let control = if asked.path == "/account" { "private, max-age=60" } else { "max-age=60" };
+        let reply = match asked.header("if-none-match") {
+            "" => Reply::html(asked.header("cookie").to_owned()),
+            _ => Reply::status(304),
+        };
+        reply.header("etag", "\"a\"").header("cache-control", control)
+    });
+    for (path, name, value, expected, stored) in [
+        ("/page", "accept", "*/*", "personal", true),
+        ("/other", "cookie", "basket=7", "personal", true),
+        ("/account", "accept", "*/*", "private", false),
+        ("/call", "x-server-call", "1", "status", false),
+    ] {
+        let request = shop.get(path).header("if-none-match", "\"a\"").header(name, value);
+        let answer = request.send().await.unwrap();
+        let status = cache_status(&answer);
+        assert_eq!((answer.status().as_u16(), status), (304, format!("edgefront; fwd=uri-miss; detail={expected}")));
+        shop.settled().await;
+        let answer = shop.visit(path).await;
+        assert_eq!((is_hit(&answer), answer.text().await.unwrap().as_str()), (stored, ""), "{path}");
+        shop.settled().await;
+    }
+    // The condition holds for the stored page, too.
+    let asked = shop.origin.count();
+    let again = shop.get("/page").header("if-none-match", "\"a\"").send().await.unwrap();
+    assert_eq!((again.status().as_u16(), shop.origin.count()), (304, asked));
 }
