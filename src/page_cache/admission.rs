@@ -137,7 +137,7 @@ fn text(uri: &Uri) -> String {
 /// Headers that browsers and the platform add by themselves; they identify nobody. Firefox adds `Alt-Used` over HTTP/3 (RFC 7838
 /// §5), and a service worker its own headers. The headers [`FOR_LESS`] are not in this list: a conditional request goes to the
 /// origin as it is, so that the origin can answer 304.
-const COMMON_HEADERS: [&str; 33] = [
+const COMMON_HEADERS: [&str; 35] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -170,6 +170,8 @@ const COMMON_HEADERS: [&str; 33] = [
     "user-agent",
     "via",
     "x-forwarded-for",
+    "x-moz",
+    "x-purpose",
     "x-real-ip",
 ];
 
@@ -255,6 +257,8 @@ mod tests {
             "alt-used",
             "cf-ipcity",
             "service-worker-navigation-preload",
+            "x-moz",
+            "x-purpose",
         ] {
             assert!(is_plain(name, &listed), "{name}");
         }

@@ -10,11 +10,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::USER_AGENT};
 /// Parts of crawlers' names, in lower case. A person whose browser matches is not counted, which does no harm.
 const CRAWLER_NAMES: [&str; 6] = ["bot", "crawl", "spider", "slurp", "externalhit", "headless"];
 
-/// Request headers that announce a prefetch, and how their value begins: `Sec-Purpose` of the Fetch standard, `Purpose` of
-/// older browsers, and the header of Next.js, whose scripts prefetch every link in view.
-static PREFETCH_HEADERS: [(HeaderName, &str); 3] = [
+/// Request headers that announce a prefetch or a preview, and how their value begins: `Sec-Purpose` of the Fetch standard,
+/// `Purpose` of older browsers, `Purpose` and `X-Purpose` of Safari, `X-Moz` of older Firefox, and the header of Next.js, whose
+/// scripts prefetch every link in view.
+static PREFETCH_HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("sec-purpose"), "prefetch"),
     (HeaderName::from_static("purpose"), "prefetch"),
+    (HeaderName::from_static("purpose"), "preview"),
+    (HeaderName::from_static("x-purpose"), "preview"),
+    (HeaderName::from_static("x-moz"), "prefetch"),
     (HeaderName::from_static("next-router-prefetch"), ""),
 ];
 
@@ -64,9 +68,14 @@ mod tests {
         ] {
             assert!(!is_human_with("user-agent", agent), "{agent}");
         }
-        for (name, value) in
-            [("sec-purpose", "prefetch;prerender"), ("purpose", "prefetch"), ("next-router-prefetch", "1")]
-        {
+        for (name, value) in [
+            ("sec-purpose", "prefetch;prerender"),
+            ("purpose", "prefetch"),
+            ("purpose", "preview"),
+            ("x-purpose", "preview"),
+            ("x-moz", "prefetch"),
+            ("next-router-prefetch", "1"),
+        ] {
             assert!(!is_human_with(name, value), "{name}");
         }
     }
