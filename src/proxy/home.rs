@@ -46,6 +46,8 @@ pub const PAGE: HeaderName = HeaderName::from_static("edge-tier-page");
 const WITHOUT_REDIS: HeaderName = HeaderName::from_static("edge-tier-without-redis");
 /// The path of [batches](batch) and [probes](probe).
 pub const PATH: &str = "/_edge/tier";
+/// Largest head of a page that the home tier hands over, bytes: its headers, its tags and the places of its holes.
+const MAX_HEAD: usize = 1 << 20;
 /// The address of this path. The binding needs no host.
 const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
 
@@ -142,19 +144,21 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     Ok(response)
 }
 
-/// Reads the whole body of a response of the home tier, such as a page that it hands over. None if the body breaks off,
-/// or takes longer than `PAGE_WAIT_MS` and `REDIS_TIMEOUT_MS` together.
+/// Reads the whole body of a response of the home tier, such as a page that it hands over. None if the body exceeds
+/// `PAGE_MAX_BYTES` and [`MAX_HEAD`] together, breaks off, or takes longer than `PAGE_WAIT_MS` and `REDIS_TIMEOUT_MS` together.
 pub async fn collect(app: &App, response: Response) -> Option<http::Response<Bytes>> {
     let (head, body) = response.into_parts();
     let length = content_length(&head.headers);
     let patience = app.clock.sleep(app.config.page.wait + app.config.redis.timeout);
-    match body.collect_within(usize::MAX, std::pin::pin!(patience)).await {
-        Ok(Collected::Whole(body)) if is_whole(length, &body) => Some(http::Response::from_parts(head, body)),
-        _ => {
-            log::warn!("page cache: the home tier did not send the whole page");
-            None
+    let limit = app.config.page.max_bytes.saturating_add(MAX_HEAD);
+    match body.collect_within(limit, std::pin::pin!(patience)).await {
+        Ok(Collected::Whole(body)) if is_whole(length, &body) => return Some(http::Response::from_parts(head, body)),
+        Ok(Collected::TooLarge(_)) => {
+            log::warn!("page cache: the page of the home tier is too large: give both tiers the same PAGE_MAX_BYTES");
         }
+        _ => log::warn!("page cache: the home tier did not send the whole page"),
     }
+    None
 }
 
 /// Sends a request. A response without edgefront's headers comes from the platform, not from the home tier. It counts as

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
+use edgefront::{ports::fetch::Response, proxy::home};
 use edgefront_gateway::Fault;
 use futures_util::{future::join_all, stream};
 use http::Method;
@@ -12,7 +13,7 @@ use super::{at, hops, open, tiers, visit};
 use crate::{
     page_cache::{cache_status, header, is_hit},
     routes::api::{Answer, Visitor},
-    support::{Reply, eventually},
+    support::{Reply, SESSION_KEYS, TestClock, app, config, eventually},
 };
 
 /// The edge tier confirms its copy for each answer, and waits 2 s for the home tier.
@@ -56,6 +57,21 @@ async fn another_answer_in_place_of_that_of_the_home_tier_counts_as_down() {
     }
     tiers.set_home_fault("").await;
     assert!(is_hit(&visit(other, "/products/mug").await));
+}
+
+#[tokio::test]
+async fn the_edge_tier_reads_no_more_than_a_page_and_its_head() {
+    let variables = [
+        ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1:1"),
+        ("UPSTASH_REDIS_REST_TOKEN", "token"),
+        ("SESSION_KEYS", SESSION_KEYS),
+        ("PAGE_MAX_BYTES", "1000"),
+    ];
+    let app = app(config(&variables.map(|(name, value)| (name.to_owned(), value.to_owned()))), TestClock::ticking());
+    for (length, is_read) in [(1_000 + (1 << 20), true), (1_001 + (1 << 20), false)] {
+        let response = Response::new(vec![0; length].into());
+        assert_eq!(home::collect(&app, response).await.is_some(), is_read, "{length}");
+    }
 }
 
 #[tokio::test]
