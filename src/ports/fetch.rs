@@ -195,10 +195,10 @@ impl Body {
         Self::Stream(Box::new(Prefixed { read, rest }))
     }
 
-    /// The same body, and a copy of it. The copy resolves when the whole body has passed, or when it exceeds `limit`
-    /// bytes.
+    /// The same body, and a copy of it. The copy resolves when the whole body has passed, or when `admit` refuses its length so
+    /// far.
     #[must_use]
-    pub fn copied(self, limit: usize) -> (Self, BodyCopy) {
+    pub fn copied(self, admit: impl FnMut(usize) -> Result<(), NotCopied> + 'static) -> (Self, BodyCopy) {
         let whole = match &self {
             Self::Stream(_) | Self::Empty => Bytes::new(),
             Self::Bytes(bytes) => bytes.clone(),
@@ -209,7 +209,7 @@ impl Body {
             return (self, BodyCopy(Rc::new(RefCell::new(Copying::Ended(Ok(whole))))));
         };
         let copy = Rc::new(RefCell::new(Copying::Growing { read: BytesMut::new(), reader: None }));
-        (Self::Stream(Box::new(Copied { rest, limit, copy: copy.clone() })), BodyCopy(copy))
+        (Self::Stream(Box::new(Copied { rest, admit: Box::new(admit), copy: copy.clone() })), BodyCopy(copy))
     }
 
     /// Length in bytes if it is known without reading.
@@ -264,7 +264,7 @@ impl ByteStream for Prefixed {
 /// A stream that copies its chunks as they pass.
 struct Copied {
     rest: Box<dyn ByteStream>,
-    limit: usize,
+    admit: Box<dyn FnMut(usize) -> Result<(), NotCopied>>,
     copy: Rc<RefCell<Copying>>,
 }
 
@@ -278,6 +278,8 @@ enum Copying {
 pub enum NotCopied {
     /// The body exceeds the limit.
     TooLarge,
+    /// There is no room for the copy.
+    NoRoom,
     /// The body broke off, or was not read to its end.
     Truncated,
 }
@@ -303,13 +305,16 @@ impl Stream for Copied {
             None => self.end(|read| Ok(trimmed(read))),
             Some(Err(_)) => self.end(|_| Err(NotCopied::Truncated)),
             Some(Ok(chunk)) => {
-                let end = match &mut *self.copy.borrow_mut() {
+                let Self { admit, copy, .. } = &mut *self;
+                let end = match &mut *copy.borrow_mut() {
                     Copying::Growing { read, .. } => {
-                        read.extend_from_slice(chunk);
                         // Without a reader, the copy would only take memory.
-                        let is_unread = Rc::strong_count(&self.copy) == 1;
-                        let is_over = (read.len() > self.limit).then_some(NotCopied::TooLarge);
-                        is_over.or_else(|| is_unread.then_some(NotCopied::Truncated))
+                        let is_unread = Rc::strong_count(copy) == 1;
+                        let end = if is_unread { Err(NotCopied::Truncated) } else { admit(read.len() + chunk.len()) };
+                        if end.is_ok() {
+                            read.extend_from_slice(chunk);
+                        }
+                        end.err()
                     }
                     Copying::Ended(_) => None,
                 };

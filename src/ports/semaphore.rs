@@ -7,7 +7,7 @@ use std::{cell::RefCell, rc::Rc};
 use bytes::Bytes;
 
 use super::{
-    fetch::{Body, Collected, Patience, Truncated},
+    fetch::{Body, Collected, NotCopied, Patience, Truncated},
     time::Timestamp,
 };
 
@@ -20,6 +20,8 @@ const UNKNOWN: usize = 128 << 10;
 const LEAST: usize = 8 << 10;
 /// The permit of a body of unknown length grows by this factor until the body fits.
 const GROWTH: usize = 8;
+/// The permit of a body that is copied while it passes grows by this factor.
+const GROWTH_OF_COPY: usize = 2;
 
 /// See the [module](self).
 #[derive(Default)]
@@ -94,8 +96,7 @@ pub enum CollectOutcome {
 }
 
 impl MemoryPermit {
-    /// As [`Body::collect_within`]. If the length of the body was unknown, a long body needs a larger permit, and a
-    /// slow body a permit of `limit` bytes.
+    /// As [`Body::collect_within`]. If the length of the body was unknown, a long body needs a larger permit.
     ///
     /// # Errors
     /// [`Truncated`].
@@ -112,13 +113,25 @@ impl MemoryPermit {
                 Collected::Whole(bytes) => return Ok(CollectOutcome::Whole(bytes)),
                 Collected::TooLarge(body) if room == limit => return Ok(CollectOutcome::TooLarge(body)),
                 Collected::TooLarge(body) => (body, limit.min(room.saturating_mul(GROWTH))),
-                Collected::Slow(body) if self.is_known || self.grow(limit) => return Ok(CollectOutcome::Slow(body)),
-                Collected::Slow(body) => return Ok(CollectOutcome::NoPermit(body)),
+                Collected::Slow(body) => return Ok(CollectOutcome::Slow(body)),
             };
             if !self.grow(needed) {
                 return Ok(CollectOutcome::NoPermit(body));
             }
         }
+    }
+
+    /// Admits a copy that has `bytes` of a body so far, of at most `limit`. If the length of the body was unknown, a longer copy
+    /// needs a larger permit. No copy waits for room, so two of them cannot block each other.
+    ///
+    /// # Errors
+    /// [`NotCopied::TooLarge`]; [`NotCopied::NoRoom`] if the other permits leave no room.
+    pub fn admit(&mut self, bytes: usize, limit: usize) -> Result<(), NotCopied> {
+        if bytes > limit {
+            return Err(NotCopied::TooLarge);
+        }
+        let fits = self.is_known || bytes <= self.share.bytes;
+        if fits || self.grow(bytes.max(self.share.bytes * GROWTH_OF_COPY)) { Ok(()) } else { Err(NotCopied::NoRoom) }
     }
 
     /// Enlarges the permit to `bytes`. Returns whether the other permits leave room for it.
@@ -201,6 +214,24 @@ mod tests {
         assert_eq!(grown.iter().filter(|grows| **grows).count(), 15, "the rest takes 256 KiB");
         drop(permits);
         assert_eq!((semaphore.0.borrow().bytes, semaphore.0.borrow().shares.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_permit_of_a_copy_grows_with_its_bytes() {
+        let until = START + Duration::from_secs(30);
+        let semaphore = MemorySemaphore::default();
+        let [mut one, mut other] = [(), ()].map(|()| semaphore.try_acquire(None, START, until).unwrap());
+        let _rest = semaphore.try_acquire(Some(LIMIT - 4 * UNKNOWN), START, until).unwrap();
+        let admit = |permit: &mut MemoryPermit, bytes| (permit.admit(bytes, 1 << 20), permit.share.bytes);
+        let no_room = (Err(NotCopied::NoRoom), 2 * UNKNOWN);
+        assert_eq!(admit(&mut one, UNKNOWN), (Ok(()), UNKNOWN));
+        assert_eq!(admit(&mut one, UNKNOWN + 1), (Ok(()), 2 * UNKNOWN));
+        assert_eq!(admit(&mut one, 2 * UNKNOWN + 1), no_room, "there is room for half of that");
+        assert_eq!(admit(&mut other, UNKNOWN + 1), (Ok(()), 2 * UNKNOWN));
+        assert_eq!([&mut one, &mut other].map(|permit| admit(permit, 2 * UNKNOWN + 1)), [no_room; 2], "neither waits");
+        drop(one);
+        assert_eq!(admit(&mut other, 2 * UNKNOWN + 1), (Ok(()), 4 * UNKNOWN));
+        assert_eq!(other.admit((1 << 20) + 1, 1 << 20), Err(NotCopied::TooLarge));
     }
 
     #[test]

@@ -12,7 +12,6 @@ use crate::{
         hit_for_miss::Unstorable,
         lookup::Lease,
         memory::RenderGuard,
-        policy::Reason,
         store::{self, PageWriter},
         stored_page::StoredPage,
     },
@@ -74,7 +73,7 @@ async fn finish(app: &Rc<App>, lease: Lease, guard: Option<RenderGuard>, end: Le
         LeaseEnd::Store(page) => store_page(app, &lease, *page, guard).await,
         LeaseEnd::StoreCopy { page, others_have_page } => match page.complete(app, lease.key()).await {
             Ok(page) => store_page(app, &lease, page, guard).await,
-            Err(why) if why.reason != Reason::OriginDown && !others_have_page => {
+            Err(why) if why.reason.is_lasting() && !others_have_page => {
                 app.pages.note_unstorable(lease.key().hash(), why.reason, app.clock.now());
                 log_error(store::note_unstorable(&app.redis, &lease, &why).await);
             }

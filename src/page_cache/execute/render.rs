@@ -6,7 +6,7 @@
 //! A page with rules for holes is streamed only if it is larger than `PAGE_MAX_BYTES`, and is then not stored. A larger page
 //! with ESI is refused.
 
-use std::time::Duration;
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
@@ -76,7 +76,11 @@ impl SlowPage {
     /// The response that streams the body to a visitor, and the page that is copied from it.
     pub(super) fn stream(self, app: &App) -> (Response, Box<StreamingPage>) {
         let Self { mut page, content_length, body, ids, permit } = self;
-        let (body, copy) = body.copied(app.config.page.max_bytes);
+        let permit = Rc::new(RefCell::new(permit));
+        let (limit, copied) = (app.config.page.max_bytes, Rc::downgrade(&permit));
+        // The permit belongs to the copy: the body may take longer to pass.
+        let (body, copy) =
+            body.copied(move |bytes| copied.upgrade().ok_or(NotCopied::Truncated)?.borrow_mut().admit(bytes, limit));
         set_stored_headers(&mut page);
         let mut headers = page.visible_headers();
         // Age at the arrival (RFC 9111 §5.1).
@@ -100,7 +104,7 @@ pub struct StreamingPage {
     content_length: Option<usize>,
     copy: BodyCopy,
     ids: SessionIds,
-    _permit: MemoryPermit,
+    _permit: Rc<RefCell<MemoryPermit>>,
 }
 
 impl StreamingPage {
@@ -113,7 +117,7 @@ impl StreamingPage {
     /// The page, after its body has been sent.
     ///
     /// # Errors
-    /// The reason why it cannot be stored: the body was too large, broke off, or contains the id of a session.
+    /// The reason why it cannot be stored: the body was too large, had no room, broke off, or contains the id of a session.
     pub async fn complete(self, app: &App, key: &PageKey) -> Result<StoredPage, Unstorable> {
         let Self { mut page, content_length, copy, ids, _permit } = self;
         let reason = match copy.await {
@@ -125,6 +129,7 @@ impl StreamingPage {
                 }
             }
             Err(NotCopied::TooLarge) => Reason::TooLarge,
+            Err(NotCopied::NoRoom) => Reason::Busy,
             Ok(_) | Err(NotCopied::Truncated) => Reason::OriginDown,
         };
         Err(Unstorable { item: page.item, tags: page.tags, ..unstorable(reason) })

@@ -171,7 +171,7 @@ impl Reason {
     /// another spelling.
     #[must_use]
     pub const fn is_lasting(self) -> bool {
-        !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie | Self::Busy)
+        !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie | Self::Busy | Self::OriginDown)
     }
 
     /// Returns whether the status and headers alone give this reason, for any visitor.

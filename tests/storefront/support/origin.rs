@@ -149,7 +149,7 @@ impl State {
         let reply = lock(&self.rule)(&asked);
         if let Content::Echo = reply.content {
             lock(&self.asked).push(asked);
-            return Some(reply.response(self, body));
+            return Some(reply.response(self, 0, body));
         }
         asked.body = self.read(body).await?;
         let number = {
@@ -164,7 +164,7 @@ impl State {
         if let Content::Nothing = reply.content {
             return None;
         }
-        Some(reply.response(self, Body::Empty))
+        Some(reply.response(self, number, Body::Empty))
     }
 
     /// None if the client disconnects.
@@ -272,7 +272,8 @@ impl Reply {
         self
     }
 
-    fn response(self, state: &State, request_body: Body) -> Response {
+    /// `number`: that of the request.
+    fn response(self, state: &State, number: usize, request_body: Body) -> Response {
         let mut length = None;
         let body = match self.content {
             Content::Bytes(bytes) => bytes.into(),
@@ -281,7 +282,7 @@ impl Reply {
             Content::Held(first, rest) => {
                 let mut held = state.held.subscribe();
                 let rest = async move {
-                    let released = held.wait_for(|free| *free > 0).await;
+                    let released = held.wait_for(|free| number <= *free).await;
                     released.map_err(io::Error::other).map(|_| rest)
                 };
                 stream_body(stream::iter([Ok(first)]).chain(stream::once(rest)))
