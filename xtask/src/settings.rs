@@ -40,7 +40,8 @@ pub fn read(overrides: &[(String, String)]) -> Result<Variables, Failure> {
     }
 }
 
-/// Checks the variables of wrangler.toml by the rules of the Worker. It does not know the secrets.
+/// Checks the variables of wrangler.toml, also those of its environments, by the rules of the Worker. It does not know the
+/// secrets.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -49,11 +50,16 @@ pub fn check_file() -> Result<(), Failure> {
 }
 
 fn check(file: &WranglerToml) -> Result<(), Failure> {
-    let mut variables = wrangler_variables(file)?;
-    for (name, value) in PLACEHOLDERS {
-        variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    let mut tables = file.variables_of_environments()?;
+    tables.insert(0, (FILE.to_owned(), file.variables()?));
+    for (place, mut variables) in tables {
+        check_names(&place, variables.keys(), edgefront_crate::names())?;
+        for (name, value) in PLACEHOLDERS {
+            variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        }
+        edgefront_crate::check(&variables).map_err(|errors| Failure::new(format!("{place}: {errors}"), ""))?;
     }
-    edgefront_crate::check(&variables).map_err(|errors| Failure::new(format!("{FILE}: {errors}"), ""))
+    Ok(())
 }
 
 /// The variables of wrangler.toml.
@@ -73,7 +79,7 @@ mod tests {
     #[test]
     fn a_wrong_line_of_wrangler_toml_is_refused_before_a_deployment() {
         let check = |lines: &str| check(&WranglerToml::parse(&format!("name = \"edgefront\"\n[vars]\n{lines}"))?);
-        assert!(check("PATHS_PERSONAL = \"/account/*\"\n").is_ok());
+        assert!(check("PATHS_PERSONAL = \"/account/*\"\n[env.staging]\nworkers_dev = true\n").is_ok());
         for (lines, message) in [
             (
                 "PATH_PERSONAL = \"/account/*\"",
@@ -89,6 +95,19 @@ mod tests {
             (
                 "PRESET = \"\"\nPRESET = \"wordpress\"",
                 "error: wrangler.toml, line 4: duplicate key\n       correct the line",
+            ),
+            (
+                "PAGE_TTL = \"60\"\n[env.staging.vars]\nPAGE_TLT = \"60\"",
+                "error: wrangler.toml, [env.staging.vars]: there is no variable PAGE_TLT\n       did you mean PAGE_TTL? If not, \
+                 docs/configuration.md lists all variables",
+            ),
+            (
+                "[env.a.vars]\nPAGE_TTL = \"60\"\n[env.b.vars]\nPAGE_TTL = \"soon\"",
+                "error: wrangler.toml, [env.b.vars]: PAGE_TTL is \"soon\": set a whole number of seconds, at least 0",
+            ),
+            (
+                "[env.b]\nvars = { PAGE_TTL = 60 }",
+                "error: wrangler.toml, [env.b.vars]: PAGE_TTL is not a string\n       put its value in quotes",
             ),
         ] {
             assert_eq!(check(lines).unwrap_err().to_string(), message);

@@ -41,12 +41,22 @@ impl WranglerToml {
     /// # Errors
     /// When a variable is not a string.
     pub fn variables(&self) -> Result<Variables, Failure> {
-        let variables = self.table.get("vars").and_then(Value::as_table).into_iter().flatten();
-        let variables = variables.map(|(name, value)| match value.as_str() {
-            Some(value) => Ok((name.clone(), value.to_owned())),
-            None => Err(Failure::new(format!("{FILE}: {name} is not a string"), "put its value in quotes")),
-        });
-        variables.collect()
+        variables_of(FILE, &self.table)
+    }
+
+    /// The tables `[env.NAME.vars]`, each with its place for messages. An environment inherits no variable of `[vars]`.
+    ///
+    /// # Errors
+    /// When a variable is not a string.
+    pub fn variables_of_environments(&self) -> Result<Vec<(String, Variables)>, Failure> {
+        let environments = self.table.get("env").and_then(Value::as_table).into_iter().flatten();
+        let tables = environments.filter_map(|(name, table)| Some((name, table.as_table()?)));
+        tables
+            .map(|(name, table)| {
+                let place = format!("{FILE}, [env.{name}.vars]");
+                variables_of(&place, table).map(|variables| (place, variables))
+            })
+            .collect()
     }
 
     /// Returns whether the Worker has a D1 database.
@@ -69,6 +79,16 @@ impl WranglerToml {
     pub const fn table(&self) -> &Table {
         &self.table
     }
+}
+
+/// The variables of the Worker, or of one environment. `place`: for messages.
+fn variables_of(place: &str, table: &Table) -> Result<Variables, Failure> {
+    let variables = table.get("vars").and_then(Value::as_table).into_iter().flatten();
+    let variables = variables.map(|(name, value)| match value.as_str() {
+        Some(value) => Ok((name.clone(), value.to_owned())),
+        None => Err(Failure::new(format!("{place}: {name} is not a string"), "put its value in quotes")),
+    });
+    variables.collect()
 }
 
 #[cfg(test)]
