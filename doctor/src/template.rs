@@ -67,6 +67,11 @@ impl Template {
         template
     }
 
+    /// Returns whether the shop refused the request: 4xx or 5xx.
+    pub fn is_error(&self) -> bool {
+        self.status.is_client_error() || self.status.is_server_error()
+    }
+
     /// Returns whether both pages come from one template.
     pub fn is_like(&self, other: &Self) -> bool {
         let shared = self.elements.intersection(&other.elements).count();

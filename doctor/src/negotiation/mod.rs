@@ -29,7 +29,7 @@ pub use self::{
     switchers::Switchers,
 };
 use self::{preference::Preference, varied_rule::VariedRule};
-use super::{advice::Rule, examine::Examined, shop::Shop};
+use super::{advice::Rule, examine::Examined, shop::Shop, template::Template};
 
 /// Most pages that are compared for one header.
 const MAX_PAGES: usize = 3;
@@ -58,7 +58,10 @@ pub async fn find(
     set: &BTreeSet<PreferenceCookie>,
 ) -> Vec<Finding> {
     let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
-    let shared: Vec<_> = examined.iter().filter(|page| !is_personal(page) && page.vary.is_some()).collect();
+    // No rule stores an error page for long, so its languages need none.
+    let is_error = |page: &Examined| page.template.as_ref().is_some_and(Template::is_error);
+    let shared: Vec<_> =
+        examined.iter().filter(|page| !is_personal(page) && !is_error(page) && page.vary.is_some()).collect();
     let mut findings = Vec::new();
     for name in [header::ACCEPT_LANGUAGE, header::USER_AGENT, header::ACCEPT] {
         if config.headers.normalized.iter().any(|rule| rule.name == name) {

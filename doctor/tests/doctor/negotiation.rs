@@ -1,5 +1,7 @@
 //! Shops that vary their pages by language and device.
 
+use std::{collections::BTreeSet, sync::Mutex};
+
 use serde_json::Value;
 
 use super::support::{Asked, Reply, Shop, book_links, kind};
@@ -49,6 +51,21 @@ fn pages_that_differ_although_no_vary_says_so_are_kept_apart() {
     assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language");
     assert_eq!(report["vars"]["PATHS_SHARED"], "+ /, /books/*/");
     assert!(report["notes"].to_string().contains("no Vary names it"), "{report:#}");
+}
+
+/// As with Tomcat's `CsrfPreventionFilter`: the nonce of a link is valid for one session, and error pages are translated.
+#[test]
+fn the_languages_of_error_pages_need_no_rule() {
+    let visited = Mutex::new(BTreeSet::new());
+    let report = Shop::start(move |asked: &Asked| match asked.path.as_str() {
+        "/" => Reply::html("<a href='/books?nonce=1'>Books</a>"),
+        path if visited.lock().unwrap().insert(path.to_owned()) => Reply::html("<h1>Books</h1>"),
+        _ if asked.header("accept-language").contains("de") => Reply::html("<p>Verboten</p>").with_status(403),
+        _ => Reply::html("<p>Forbidden</p>").with_status(403),
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["HEADERS_VARIED"], Value::Null, "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_NORMALIZED"], Value::Null, "{report:#}");
 }
 
 /// As Django's `i18n_patterns`: the path has the language, and a form selects it.

@@ -48,9 +48,12 @@ impl Reply {
     }
 
     pub fn status(status: u16) -> Self {
-        let mut reply = Self::html("");
-        *reply.0.status_mut() = status.try_into().unwrap();
-        reply
+        Self::html("").with_status(status)
+    }
+
+    pub fn with_status(mut self, status: u16) -> Self {
+        *self.0.status_mut() = status.try_into().unwrap();
+        self
     }
 
     /// One more header line.
