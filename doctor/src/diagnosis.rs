@@ -24,6 +24,7 @@ use super::{
     files, fragments,
     groups::{self, GroupCookie},
     kinds::{self, Shape},
+    login,
     negotiation::{self, Finding, Switchers},
     render,
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
@@ -80,6 +81,8 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let (dangers, reports) = diagnosis.complete_rules(judged.kinds, &given).await?;
     diagnosis.add_rules_of_forms(&sample)?;
     diagnosis.note_sessions(&reports, &judged.declared, arguments.login.is_some())?;
+    let rules = diagnosis.settings.config()?.page.cookies;
+    diagnosis.notes.extend(login::note_on_links(&diagnosis.shop, &diagnosis.visitors, &rules, start).await);
     diagnosis.notes.extend(danger::notes_on_noise(judged.noise));
     diagnosis.add_robots_rules(&robots)?;
     let found = files::note(&diagnosis.shop, &robots, &diagnosis.settings, &diagnosis.examined).await?;

@@ -1,6 +1,16 @@
 //! The pages at which visitors sign in or register, by their paths.
 
-use super::advice::path_pattern;
+use std::collections::BTreeSet;
+
+use edgefront::config::rules::CookieRules;
+use url::Url;
+
+use super::{
+    advice::path_pattern,
+    links,
+    shop::{Page, Shop},
+    visitor::{self, Visitor, Visitors},
+};
 
 /// The risk of `LOGIN_ROUTES`.
 pub const RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one network, 20 by default.";
@@ -30,4 +40,21 @@ pub fn route(kind: &str) -> Option<String> {
         path.truncate(path.len() - "/new".len());
     }
     Some(path)
+}
+
+/// A note if a page links the visitor of `--login` to all pages to sign in that it also links to a visitor without cookies. A shop
+/// can show a basket to a visitor without an account, so a different page does not prove that the visitor is signed in.
+pub async fn note_on_links(shop: &Shop, visitors: &Visitors, rules: &CookieRules, url: &Url) -> Option<String> {
+    let (_, cookies) = visitors.with_cookies(url).into_iter().find(|(visitor, _)| *visitor == Visitor::SignedIn)?;
+    let cookies = visitor::behind_edgefront(&cookies, rules);
+    let links = |page: &Page| -> BTreeSet<_> {
+        links::paths(&page.text(), url).into_iter().filter(|path| is_login(path)).collect()
+    };
+    let everybody = links(&shop.get(url, None).await.ok()?);
+    let signed_in = links(&shop.get(url, Some(&cookies)).await.ok()?);
+    let path = everybody.first().filter(|_| everybody.is_subset(&signed_in))?;
+    Some(format!(
+        "{url} still links the visitor of --login to {path}, as it does for visitors without an account. If the cookies of --login are \
+         not those of a signed-in account, sign in again: the rules do not cover the account's name and links"
+    ))
 }

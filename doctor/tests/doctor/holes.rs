@@ -266,3 +266,18 @@ fn a_shop_with_many_kinds_of_pages_is_examined_to_the_end() {
     .examine(&[]);
     assert!(report["vars"]["COOKIES_DROPPED"].as_str().unwrap().matches('@').count() > 20, "{report:#}");
 }
+
+/// The cookies of `--login` are those of a visitor who filled a basket and did not sign in.
+#[test]
+fn a_login_that_still_sees_the_link_to_sign_in_is_doubted() {
+    let shop = |asked: &Asked| {
+        let account = if asked.cookies.contains("user=ann") { "Ann" } else { "<a href=/login>Sign in</a>" };
+        let lines = u8::from(asked.cookies.contains("basket=1"));
+        Reply::html(format!("<div id=account>{account}</div><div id=basket>{lines}</div>{}", book_links(8)))
+    };
+    let notes = |login| Shop::start(shop).examine(&["--login", login])["notes"].to_string();
+    let guest = notes("basket=1");
+    assert!(guest.contains("still links the visitor of --login to /login"), "{guest}");
+    let account = notes("user=ann; basket=1");
+    assert!(!account.contains("still links"), "{account}");
+}
