@@ -45,6 +45,9 @@ const POLL: Duration = Duration::from_millis(1);
 const MAX_POLL: Duration = Duration::from_millis(20);
 /// Longest wait for the answer of a replica. After a failure, the primary answers all reads for this time.
 const NEAR_TIMEOUT: Duration = Duration::from_secs(1);
+/// A client that leaves after this wait leaves because of the replica. Shorter than the time limits of clients, and far
+/// longer than an answer takes.
+const SLOW: Duration = Duration::from_millis(100);
 /// Time for a replica to receive the primary's data.
 const FOLLOW_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -182,11 +185,17 @@ impl Region {
 
     /// The output of `read`, which `near` answers. `None` if it takes too long or fails: then the primary answers.
     pub(crate) async fn answer_near<T>(&self, read: impl Future<Output = Option<T>>) -> Option<T> {
+        let mut asking = AskingNear { region: self, since: Instant::now(), is_answered: false };
         let answer = timeout(NEAR_TIMEOUT, read).await.ok().flatten();
         if answer.is_none() {
-            *lock(&self.avoid_near_until) = Some(Instant::now() + NEAR_TIMEOUT);
+            self.avoid_near();
         }
+        asking.is_answered = true;
         answer
+    }
+
+    fn avoid_near(&self) {
+        *lock(&self.avoid_near_until) = Some(Instant::now() + NEAR_TIMEOUT);
     }
 
     /// The primary, which is a round trip away; `near` in its own region.
@@ -242,6 +251,22 @@ impl Region {
             }
         };
         timeout(self.sync_wait, reached).await.unwrap_or(false)
+    }
+}
+
+/// A read that the replica has not answered. If the client leaves after [`SLOW`], the primary answers the next reads: the
+/// client's time limit may be shorter than [`NEAR_TIMEOUT`].
+struct AskingNear<'a> {
+    region: &'a Region,
+    since: Instant,
+    is_answered: bool,
+}
+
+impl Drop for AskingNear<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered && self.since.elapsed() >= SLOW {
+            self.region.avoid_near();
+        }
     }
 }
 

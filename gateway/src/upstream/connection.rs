@@ -19,8 +19,8 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{mpsc, oneshot},
-    time::{Duration, Instant, sleep, timeout_at},
+    sync::{Notify, mpsc, oneshot},
+    time::{Duration, Instant, sleep, timeout, timeout_at},
 };
 
 use super::{
@@ -60,7 +60,8 @@ impl Batch {
 }
 
 /// A handle to an open connection. The connection closes when the last handle is dropped and the replies have come, at
-/// the latest after the drain time.
+/// the latest after the reply timeout. It takes no more requests once Redis has sent nothing for the reply timeout although
+/// replies are due.
 #[derive(Clone)]
 pub(crate) struct Connection {
     requests: mpsc::Sender<Request>,
@@ -74,11 +75,10 @@ struct Request {
 }
 
 impl Connection {
-    /// Serves a connection in a task of its own. `drain` is the time for outstanding replies after the last handle is
-    /// dropped.
-    pub(crate) fn new(stream: TcpStream, drain: Duration) -> Self {
+    /// Serves a connection in a task of its own.
+    pub(crate) fn new(stream: TcpStream, reply_timeout: Duration) -> Self {
         let (requests, queue) = mpsc::channel(QUEUE_CAPACITY);
-        tokio::spawn(drive(stream, queue, drain));
+        tokio::spawn(drive(stream, queue, reply_timeout));
         Self { requests }
     }
 
@@ -123,19 +123,47 @@ struct SentRequest {
     respond: oneshot::Sender<Vec<Value>>,
 }
 
-async fn drive(stream: TcpStream, queue: mpsc::Receiver<Request>, drain: Duration) {
+async fn drive(stream: TcpStream, queue: mpsc::Receiver<Request>, reply_timeout: Duration) {
     let (reader, writer) = stream.into_split();
     // Its length is bounded by the requests in the process: one for each HTTP connection.
     let (sent, awaiting) = mpsc::unbounded_channel();
+    let silence = Notify::new();
     let write = async {
-        // An error means that the connection is lost. Replies that have arrived are still read.
-        let _ = write_requests(writer, queue, sent).await;
-        sleep(drain).await;
+        // An error means that the connection is lost. Replies that have arrived are still read. Silence closes the queue, so
+        // that the next request connects again. The callers do not notice silence if their clients leave before the limit.
+        tokio::select! {
+            _ = write_requests(writer, queue, sent) => {}
+            () = silence.notified() => {}
+        }
+        sleep(reply_timeout).await;
     };
+    let source = ReplySource { reader, reply_timeout, silence: &silence };
     tokio::select! {
         // The error would reach nobody: the callers notice that no reply comes.
-        _ = read_replies(reader, awaiting) => {}
+        _ = read_replies(source, awaiting) => {}
         () = write => {}
+    }
+}
+
+/// The bytes that Redis sends.
+struct ReplySource<'a> {
+    reader: OwnedReadHalf,
+    reply_timeout: Duration,
+    /// Notified when nothing arrives for the reply timeout although a reply is due.
+    silence: &'a Notify,
+}
+
+impl ReplySource<'_> {
+    /// Reads bytes of a reply that is due.
+    async fn read(&mut self, buffer: &mut BytesMut) -> Result<(), ReadError> {
+        buffer.reserve(READ_SIZE);
+        let count = if let Ok(count) = timeout(self.reply_timeout, self.reader.read_buf(buffer)).await {
+            count?
+        } else {
+            self.silence.notify_one();
+            self.reader.read_buf(buffer).await?
+        };
+        if count == 0 { Err(ReadError::Closed) } else { Ok(()) }
     }
 }
 
@@ -179,7 +207,7 @@ enum ReadError {
 }
 
 async fn read_replies(
-    mut reader: OwnedReadHalf,
+    mut source: ReplySource<'_>,
     mut awaiting: mpsc::UnboundedReceiver<SentRequest>,
 ) -> Result<(), ReadError> {
     let mut buffer = BytesMut::new();
@@ -189,7 +217,7 @@ async fn read_replies(
             biased;
             request = awaiting.recv() => request,
             // Without a request, Redis sends nothing: this is the end of the connection.
-            _ = reader.read_u8() => return Err(ReadError::Closed),
+            _ = source.reader.read_u8() => return Err(ReadError::Closed),
         };
         let Some(request) = request else { return Ok(()) };
         decoder.begin_request();
@@ -200,10 +228,7 @@ async fn read_replies(
             if let Some(reply) = decoder.decode(&mut buffer, scope)? {
                 replies.push(reply);
             } else {
-                buffer.reserve(READ_SIZE);
-                if reader.read_buf(&mut buffer).await? == 0 {
-                    return Err(ReadError::Closed);
-                }
+                source.read(&mut buffer).await?;
             }
         }
         // The caller may be gone.

@@ -149,16 +149,20 @@ impl Node {
     pub(crate) async fn send(&self, batch: Batch, deadline: Instant) -> Result<Vec<Value>, UpstreamError> {
         let connection = self.connect(deadline).await.map_err(|_| UpstreamError::Unreachable)?;
         let outcome = connection.send(batch, deadline).await;
-        if outcome == Err(UpstreamError::TimedOut) {
+        let is_useless = match &outcome {
+            Ok(replies) => replies.iter().any(is_refused_by_replica),
+            Err(error) => *error == UpstreamError::TimedOut,
+        };
+        if is_useless {
             self.detach(&connection);
         }
         outcome
     }
 
-    /// Makes the next request connect again, so that it finds out whether the server answers before it sends anything.
-    /// Requests on the old connection can still get their replies.
-    fn detach(&self, silent: &Connection) {
-        self.lock().take_if(|open| open.is_same(silent));
+    /// Makes the next request connect again, so that it finds out whether the server answers before it sends anything, and
+    /// whether the address now leads to another server. Requests on the old connection can still get their replies.
+    fn detach(&self, useless: &Connection) {
+        self.lock().take_if(|open| open.is_same(useless));
     }
 
     /// Runs the commands in MULTI … EXEC and returns one reply per command.
@@ -207,6 +211,12 @@ impl Node {
             _ => Err(UpstreamError::ConnectionLost.into()),
         }
     }
+}
+
+/// Returns whether the server refused a write because it has become a replica. It keeps its connections then, also if the
+/// address already leads to the new primary.
+fn is_refused_by_replica(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if error.code() == "READONLY")
 }
 
 /// Lets the system notice within two minutes that the host of Redis is gone. MONITOR needs it: unlike a subscriber, its

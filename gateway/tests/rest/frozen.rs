@@ -39,7 +39,7 @@ impl Frozen {
     }
 
     /// Freezes the server that answered INFO.
-    fn of_info(info: &str) -> Self {
+    pub fn of_info(info: &str) -> Self {
         let digits =
             info.split("process_id:").nth(1).and_then(|rest| rest.split(|next: char| !next.is_ascii_digit()).next());
         let pid = digits.expect("a process id");

@@ -10,6 +10,7 @@ mod cluster;
 mod commands;
 mod connections;
 mod encodings;
+mod failover;
 mod faults;
 mod frozen;
 mod hostile;

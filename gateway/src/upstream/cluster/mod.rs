@@ -88,10 +88,11 @@ impl Cluster {
             .flat_map(|(index, command)| self.destinations(&slots, index, command))
             .collect();
         let mut replies = Replies::of(commands);
+        let unanswered = self.topology.refresh_unless_answered();
         for attempt in 1..=MAX_ATTEMPTS {
             let outcomes = self.send(pending, commands, deadline).await;
             let is_last = attempt == MAX_ATTEMPTS || Instant::now() >= deadline;
-            let retries = replies.collect(outcomes, is_last).inspect_err(|_| self.topology.refresh_later())?;
+            let retries = replies.collect(outcomes, is_last)?;
             if retries.commands.is_empty() {
                 break;
             }
@@ -112,6 +113,7 @@ impl Cluster {
                 }
             }
         }
+        unanswered.answered();
         let merged = commands.iter().zip(replies.into_parts());
         Ok(merged.map(|(command, parts)| merge_replies(command, parts)).collect())
     }
@@ -130,6 +132,7 @@ impl Cluster {
         let mut slots = self.topology.slots();
         let mut asked: Option<Arc<Node>> = None;
         let mut attempt = 0;
+        let unanswered = self.topology.refresh_unless_answered();
         loop {
             attempt += 1;
             // The server discards all commands when it redirects one, so a retry is safe.
@@ -148,8 +151,8 @@ impl Cluster {
                 _ => None,
             };
             let Some(redirect) = redirect.filter(|_| !is_last) else {
-                if matches!(outcome, Err(TransactionError::Upstream(_))) {
-                    self.topology.refresh_later();
+                if !matches!(outcome, Err(TransactionError::Upstream(_))) {
+                    unanswered.answered();
                 }
                 return outcome;
             };

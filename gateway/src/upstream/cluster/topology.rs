@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use tokio::{sync::Mutex as AsyncMutex, time::Instant};
+use tokio::{runtime::Handle, sync::Mutex as AsyncMutex, time::Instant};
 
 use super::{members::is_listed, route::Route};
 use crate::{
@@ -46,6 +46,24 @@ impl SlotMap {
             }
         }
         nodes
+    }
+}
+
+/// A request without an answer. It also ends here if its client leaves, which may happen long before the time limit.
+pub(super) struct Unanswered(Option<Arc<Topology>>);
+
+impl Unanswered {
+    /// The request has an answer.
+    pub(super) fn answered(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if let Some(topology) = self.0.take() {
+            topology.refresh_later();
+        }
     }
 }
 
@@ -149,12 +167,19 @@ impl Topology {
 
     /// Reads the slots in the background, because the failed request has no time left. Does nothing if a read is in progress.
     pub(super) fn refresh_later(self: &Arc<Self>) {
+        // Without a runtime, the program ends.
+        let Ok(runtime) = Handle::try_current() else { return };
         let topology = self.clone();
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             let Ok(_guard) = topology.refreshing.try_lock() else { return };
             // Without an answer, the next request that fails tries again.
             let _ = topology.read_slots(&topology.slots(), Instant::now() + REFRESH_TIMEOUT).await;
         });
+    }
+
+    /// Refreshes later, unless the request gets an answer: a replica may have taken over the slots of a silent server.
+    pub(super) fn refresh_unless_answered(self: &Arc<Self>) -> Unanswered {
+        Unanswered(Some(self.clone()))
     }
 
     async fn read_slots(&self, current: &SlotMap, deadline: Instant) -> Result<Arc<SlotMap>, String> {
