@@ -12,6 +12,9 @@ pub(crate) struct Position {
     stream: String,
     /// Bytes since the stream's begin.
     offset: u64,
+    /// The stream of the primary before, and the bytes of it that the server has executed. It knows them if it took over from
+    /// that primary, or follows the server that did.
+    earlier: Option<(String, u64)>,
 }
 
 impl Position {
@@ -20,24 +23,34 @@ impl Position {
         let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         // A replica has executed the stream up to here.
         let offset = field("slave_repl_offset").or_else(|| field("master_repl_offset"))?;
-        Some(Self { stream: field("master_replid")?.to_owned(), offset: offset.parse().ok()? })
+        // The number of the first byte that differs, or -1. The first byte has the number 1.
+        let earlier = || {
+            let first_own: u64 = field("second_repl_offset")?.parse().ok()?;
+            Some((field("master_replid2")?.to_owned(), first_own.checked_sub(1)?))
+        };
+        Some(Self { stream: field("master_replid")?.to_owned(), offset: offset.parse().ok()?, earlier: earlier() })
     }
 
     /// The position in a sync token; `None` for the token of another service.
     pub(crate) fn parse(token: &HeaderValue) -> Option<Self> {
         let (stream, offset) = token.to_str().ok()?.split_once(':')?;
         let is_stream = stream.len() == STREAM_DIGITS && stream.bytes().all(|byte| byte.is_ascii_hexdigit());
-        Some(Self { stream: stream.to_owned(), offset: offset.parse().ok()? }).filter(|_| is_stream)
+        Some(Self { stream: stream.to_owned(), offset: offset.parse().ok()?, earlier: None }).filter(|_| is_stream)
     }
 
-    /// Returns whether this is `other` or later; `None` in different streams.
+    /// Returns whether this is `other` or later. `None` if that will never be: in different streams, or beyond the part of the
+    /// earlier stream that the server has.
     pub(crate) fn has_reached(&self, other: &Self) -> Option<bool> {
-        (self.stream == other.stream).then_some(self.offset >= other.offset)
+        if self.stream == other.stream {
+            return Some(self.offset >= other.offset);
+        }
+        let (earlier, executed) = self.earlier.as_ref()?;
+        (*earlier == other.stream && *executed >= other.offset).then_some(true)
     }
 }
 
 impl From<Position> for HeaderValue {
-    fn from(Position { stream, offset }: Position) -> Self {
+    fn from(Position { stream, offset, .. }: Position) -> Self {
         // Cannot fail: both sources of positions have visible ASCII only.
         Self::try_from(format!("{stream}:{offset}")).unwrap_or(Self::from_static(""))
     }
@@ -59,8 +72,20 @@ mod tests {
         let replica = Position::from_info(&info("role:slave\r\nslave_repl_offset:70")).expect("a position");
         assert_eq!((primary.offset, replica.offset), (90, 70));
         assert_eq!((replica.has_reached(&primary), primary.has_reached(&replica)), (Some(false), Some(true)));
-        let other = Position { stream: String::new(), offset: 1 };
+        let other = Position { stream: String::new(), offset: 1, earlier: None };
         assert_eq!(primary.has_reached(&other), None);
+    }
+
+    #[test]
+    fn a_server_that_took_over_has_the_part_of_the_earlier_stream_that_it_executed() {
+        let old = "1".repeat(STREAM_DIGITS);
+        let taken_over = info(&format!("role:master\r\nmaster_replid2:{old}\r\nsecond_repl_offset:71"));
+        let server = Position::from_info(&taken_over).expect("a position");
+        let seen = |offset| Position { stream: old.clone(), offset, earlier: None };
+        assert_eq!([69, 70, 71].map(|offset| server.has_reached(&seen(offset))), [Some(true), Some(true), None]);
+        let never =
+            info("role:master\r\nmaster_replid2:0000000000000000000000000000000000000000\r\nsecond_repl_offset:-1");
+        assert_eq!(Position::from_info(&never).and_then(|position| position.earlier), None);
     }
 
     #[test]

@@ -157,3 +157,26 @@ async fn the_primary_answers_clients_that_leave_before_a_silent_replica_answers(
     assert_eq!(tell(&replica, &["CLIENT PAUSE 3600000 ALL"]), "+OK");
     until_answered(&rest, "/", r#"["GET","k"]"#, r#"{"result":"v"}"#).await;
 }
+
+#[tokio::test]
+async fn a_replica_that_takes_over_answers_for_the_writes_that_it_has_received() {
+    let (mut primary, replica) = (server(), server());
+    let region = RegionOptions { lag: Some(Duration::ZERO), ..RegionOptions::new(primary.url()) };
+    let options = Options { region: Some(region), ..Options::new(replica.url(), TOKEN) };
+    let rest = Rest { gateway: Gateway::start(options).await.expect("a gateway") };
+    let token = async |command: &str| {
+        let answer = rest.send("POST", "/", &[], command.as_bytes()).await;
+        format!("upstash-sync-token: {}", answer.header("upstash-sync-token").expect("a sync token"))
+    };
+    let read = async |token: &str| rest.send("POST", "/", &[token], br#"["GET","k"]"#).await;
+    let received = token(WRITE).await;
+    assert_eq!(read(&received).await.text(), r#"{"result":"v"}"#);
+    rest.gateway.set_lag(Duration::from_hours(1));
+    let lost = token(r#"["SET","k","lost"]"#).await;
+    primary.stop();
+    assert_eq!(tell(&replica, &["REPLICAOF NO ONE"]), "+OK");
+    let answer = read(&received).await;
+    assert_eq!((answer.status, answer.text()), (200, r#"{"result":"v"}"#), "the configured primary is down");
+    let answer = read(&lost).await;
+    assert_eq!(answer.status, 503, "an earlier state: {}", answer.text());
+}
