@@ -235,14 +235,14 @@ impl Region {
     }
 
     /// Waits until a replica has reached a position. False: it has not within [`RegionOptions::sync_wait`], or it
-    /// follows another stream.
+    /// follows another stream, or it fails.
     async fn has_reached(&self, replica: &Upstream, seen: Option<&Position>) -> bool {
         let Some(seen) = seen else { return true };
         let reached = async {
             let mut pause = POLL;
             loop {
-                match replica.standing().await.ok().flatten().and_then(|standing| standing.position?.has_reached(seen))
-                {
+                let standing = self.answer_near(async { replica.standing().await.ok() }).await.flatten();
+                match standing.and_then(|standing| standing.position?.has_reached(seen)) {
                     Some(true) => return true,
                     Some(false) => sleep(pause).await,
                     None => return false,

@@ -73,9 +73,14 @@ async fn at(url: &str) -> Rest {
 
 /// Sends a command until it is answered with `expected`, by clients that leave early.
 async fn until_answered(rest: &Rest, path: &str, command: &str, expected: &str) {
+    until_answered_with(&[], rest, path, (command, expected)).await;
+}
+
+/// The same, with headers.
+async fn until_answered_with(headers: &[&str], rest: &Rest, path: &str, (command, expected): (&str, &str)) {
     let answered = async {
         loop {
-            let answer = timeout(CLIENT_PATIENCE, rest.send("POST", path, &[], command.as_bytes())).await;
+            let answer = timeout(CLIENT_PATIENCE, rest.send("POST", path, headers, command.as_bytes())).await;
             if answer.is_ok_and(|answer| answer.text() == expected) {
                 return;
             }
@@ -151,11 +156,15 @@ async fn slots_that_another_server_has_taken_over_are_found_although_no_client_w
 async fn the_primary_answers_clients_that_leave_before_a_silent_replica_answers() {
     let (primary, replica) = (server(), server());
     let region = RegionOptions { lag: Some(Duration::ZERO), ..RegionOptions::new(primary.url()) };
-    let options = Options { region: Some(region), ..Options::new(replica.url(), TOKEN) };
+    let options = Options { region: Some(region), redis_timeout: PATIENCE * 2, ..Options::new(replica.url(), TOKEN) };
     let rest = Rest { gateway: Gateway::start(options).await.expect("a gateway") };
-    assert_eq!(rest.command(WRITE).await, r#"{"result":"OK"}"#);
+    let written = rest.send("POST", "/", &[], WRITE.as_bytes()).await;
+    let token = format!("upstash-sync-token: {}", written.header("upstash-sync-token").expect("a sync token"));
+    let read = (r#"["GET","k"]"#, r#"{"result":"v"}"#);
+    until_answered_with(&[&token], &rest, "/", read).await;
     assert_eq!(tell(&replica, &["CLIENT PAUSE 3600000 ALL"]), "+OK");
-    until_answered(&rest, "/", r#"["GET","k"]"#, r#"{"result":"v"}"#).await;
+    until_answered_with(&[&token], &rest, "/", read).await;
+    until_answered_with(&[], &rest, "/", read).await;
 }
 
 #[tokio::test]
