@@ -144,7 +144,8 @@ async fn run_in_region(
         Err(_) => None,
     };
     if standing.as_ref().is_some_and(|standing| standing.is_replica) {
-        // It executes no write, and its state may be old.
+        // It executes no write, and its state may be old. Its address may already lead to the new primary.
+        primary.reconnect();
         return Err(ErrorResponse::from_redis(
             "MASTERDOWN the server that is configured as primary is a replica".to_owned(),
         ));

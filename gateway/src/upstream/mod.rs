@@ -101,6 +101,13 @@ impl Upstream {
         }
     }
 
+    /// Makes the next request to a single server connect again: its address may now lead to another one.
+    pub(crate) fn reconnect(&self) {
+        if let Backend::Single(node) = &self.backend {
+            node.reconnect();
+        }
+    }
+
     /// Sends the commands as one pipeline and returns one reply per command. A reply may be a [`Value::ServerError`].
     /// In a cluster, each server gets a pipeline with its commands; these pipelines run concurrently.
     pub(crate) async fn run(&self, commands: impl IntoIterator<Item = &Command>) -> Result<Vec<Value>, UpstreamError> {

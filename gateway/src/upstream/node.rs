@@ -159,6 +159,11 @@ impl Node {
         outcome
     }
 
+    /// Makes the next request connect again: the address may now lead to another server.
+    pub(super) fn reconnect(&self) {
+        *self.lock() = None;
+    }
+
     /// Makes the next request connect again, so that it finds out whether the server answers before it sends anything, and
     /// whether the address now leads to another server. Requests on the old connection can still get their replies.
     fn detach(&self, useless: &Connection) {

@@ -189,3 +189,19 @@ async fn a_replica_that_takes_over_answers_for_the_writes_that_it_has_received()
     let answer = read(&lost).await;
     assert_eq!(answer.status, 503, "an earlier state: {}", answer.text());
 }
+
+#[tokio::test]
+async fn a_primary_that_has_become_a_replica_is_left_although_nobody_writes() {
+    let (old, new, replica) = (server(), server(), server());
+    assert_eq!(tell(&new, &["SET k v"]), "+OK");
+    let address = Address::of(&old).await;
+    let options = Options { region: Some(RegionOptions::new(&address.url)), ..Options::new(replica.url(), TOKEN) };
+    let rest = Rest { gateway: Gateway::start(options).await.expect("a gateway") };
+    // The near server follows nobody, so the primary answers.
+    assert_eq!(rest.command(r#"["GET","k"]"#).await, r#"{"result":null}"#);
+    assert_eq!(tell(&old, &[&format!("REPLICAOF 127.0.0.1 {}", new.port())]), "+OK");
+    address.move_to(&new);
+    let refused = rest.send("GET", "/get/k", &[], b"").await;
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert_eq!(rest.command(r#"["GET","k"]"#).await, r#"{"result":"v"}"#);
+}
