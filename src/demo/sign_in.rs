@@ -99,30 +99,48 @@ pub(super) async fn log_in(shop: Shop<'_>, shopper: &Shopper, form: &SubmittedFo
     if email.problem.is_some() || missing.is_some() {
         return login_page(StatusCode::UNPROCESSABLE_ENTITY, &[email, password.with_problem(missing)], next);
     }
-    let attempts = shop.sign_in_attempts(&email.value, shopper);
-    let wait = match attempts.count().await? {
-        Admission::Wait(seconds) => Some(seconds),
-        Admission::Allowed { is_known: true } => None,
-        Admission::Allowed { is_known: false } => {
-            let limited = shop.logins.check("account", Some(&email.value)).await;
-            limited.is_err().then_some(PERIOD.as_secs())
+    let problem = match try_password(shop, shopper, &email.value, form.raw("password")).await? {
+        Attempt::Correct => return Ok(logged_in(&email.value, next)),
+        Attempt::Incorrect => "Email or password is incorrect. Please try again.",
+        Attempt::Limited(seconds) => {
+            let problem = format!("Too many attempts. Please wait {} and try again.", duration(seconds));
+            let fields = [email, password.with_problem(Some(&problem))];
+            let mut page = login_page(StatusCode::TOO_MANY_REQUESTS, &fields, next)?;
+            page.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+            return Ok(page);
         }
     };
-    if let Some(seconds) = wait {
-        let problem = format!("Too many attempts. Please wait {} and try again.", duration(seconds));
-        let fields = [email, password.with_problem(Some(&problem))];
-        let mut page = login_page(StatusCode::TOO_MANY_REQUESTS, &fields, next)?;
-        page.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-        return Ok(page);
-    }
-    let account = shop.accounts().find(&email.value).await?;
-    let hash = account.as_ref().map(|account| account.password_hash.as_str());
-    if passwords::verify(form.raw("password"), hash)? {
-        attempts.succeed().await;
-        return Ok(logged_in(&email.value, next));
-    }
-    let problem = "Email or password is incorrect. Please try again.";
     login_page(StatusCode::UNPROCESSABLE_ENTITY, &[email, password.with_problem(Some(problem))], next)
+}
+
+/// The result of an attempt to sign in.
+enum Attempt {
+    Correct,
+    /// The password is wrong, or the email has no account.
+    Incorrect,
+    /// The password was not checked. Seconds until the next attempt.
+    Limited(u64),
+}
+
+/// Checks a password within the limits of sign-in attempts. A correct password makes the network known.
+async fn try_password(shop: Shop<'_>, shopper: &Shopper, email: &str, password: &str) -> Result<Attempt, Error> {
+    let attempts = shop.sign_in_attempts(email, shopper);
+    match attempts.count().await? {
+        Admission::Wait(seconds) => return Ok(Attempt::Limited(seconds)),
+        Admission::Allowed { is_known: true } => {}
+        Admission::Allowed { is_known: false } => {
+            if shop.logins.check("account", Some(email)).await.is_err() {
+                return Ok(Attempt::Limited(PERIOD.as_secs()));
+            }
+        }
+    }
+    let account = shop.accounts().find(email).await?;
+    let hash = account.as_ref().map(|account| account.password_hash.as_str());
+    if !passwords::verify(password, hash)? {
+        return Ok(Attempt::Incorrect);
+    }
+    attempts.succeed().await;
+    Ok(Attempt::Correct)
 }
 
 /// The form for a new account. Redirects a signed-in visitor to the account.
@@ -137,7 +155,8 @@ fn sign_up_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<
     pages::private(pages::html(status, &SignUpPage { frame: Frame::form("Create account"), fields, next }))
 }
 
-/// Creates an account and signs in.
+/// Creates an account and signs in. If the form is sent twice, the second one signs in to the account of the first: it has
+/// the account's email and password. Such an attempt has the limits of a sign-in, so a sign-up tries no passwords faster.
 ///
 /// The answer reveals whether an email has an account. OWASP's Authentication Cheat Sheet recommends the same answer in
 /// both cases and an email with the rest. This shop sends no email, so a user would never learn why the sign-up failed.
@@ -152,6 +171,9 @@ pub(super) async fn sign_up(shop: Shop<'_>, shopper: &Shopper, form: &SubmittedF
     }
     if shop.accounts().create(&email.value, &name.value, &passwords::hash(typed)?).await? {
         shop.sign_in_attempts(&email.value, shopper).succeed().await;
+        return Ok(logged_in(&email.value, next));
+    }
+    if let Attempt::Correct = try_password(shop, shopper, &email.value, typed).await? {
         return Ok(logged_in(&email.value, next));
     }
     let email = email.with_problem(Some("An account with this email already exists. Please sign in instead."));

@@ -84,6 +84,41 @@ async fn an_email_has_one_account() {
 }
 
 #[tokio::test]
+async fn a_sign_up_that_is_sent_twice_signs_in_twice() {
+    let shop = open().await;
+    let ada = Person::at(&shop);
+    ada.add(MUG, 2).await;
+    ada.sign_up(EMAIL).await;
+    // The reply was lost: the browser still has the guest's cookie, or none.
+    let again = Person::at(&shop);
+    again.sign_up(EMAIL).await;
+    assert!(again.get("/account").await.says("Hello, Ada Lovelace"));
+    ada.sign_up(EMAIL).await;
+    assert!(ada.get("/cart").await.says("data-cart-count>2</span>"), "the cart stays");
+    assert_eq!(shop.sql("SELECT id FROM users").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_sign_up_tries_no_more_passwords_than_a_sign_in() {
+    let shop = open().await;
+    let (ada, eve) = (Person::at(&shop), Person::at(&shop));
+    ada.sign_up(EMAIL).await;
+    let sign_up =
+        async |password: &str| eve.post("/signup", &[("name", "Eve"), ("email", EMAIL), ("password", password)]).await;
+    for _ in 0..5 {
+        let answer = sign_up("another four words").await;
+        assert_eq!(answer.status, StatusCode::CONFLICT, "{}", answer.text);
+    }
+    let failures = "SELECT failures FROM sign_in_attempts";
+    assert_eq!(shop.sql(failures).await, [json!({"failures": 5})], "each counts as a failed sign-in");
+    shop.sql("UPDATE sign_in_attempts SET failures = 20").await;
+    let right = sign_up(PASSWORD).await;
+    assert_eq!(right.status, StatusCode::CONFLICT, "the right password is not even tried");
+    assert!(!right.headers.contains_key("set-cookie"));
+    assert_eq!(log_in(&eve, EMAIL, PASSWORD, "/").await.status, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
 async fn a_plain_form_signs_out_on_all_devices() {
     let shop = open().await;
     let (desk, phone) = (Person::at(&shop), Person::at(&shop));
