@@ -32,6 +32,8 @@ mod rows;
 mod shopper;
 mod sign_in;
 
+use std::time::Duration;
+
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
     header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
@@ -101,6 +103,8 @@ pub struct Services<'a> {
     pub mailer: Option<&'a dyn Mailer>,
     /// The highest quantity of one item in a cart.
     pub max_quantity: u32,
+    /// The longest time for which a piece of a flash sale is held after the end of the sale.
+    pub flash_hold: Duration,
     /// Scheme and host of the shop. None: those of the request.
     pub site: Option<&'a str>,
 }
@@ -109,9 +113,9 @@ pub struct Services<'a> {
 pub async fn respond(services: Services<'_>, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
-    let Services { database, logins, mailer, max_quantity, site } = services;
+    let Services { database, logins, mailer, max_quantity, flash_hold, site } = services;
     let site = site.map_or_else(|| requested_site(&head), str::to_owned);
-    let shop = Shop { database, logins, mailer, max_quantity, now, site: &site };
+    let shop = Shop { database, logins, mailer, max_quantity, now, released: now - flash_hold, site: &site };
     let answer = dispatch(shop, &head, body).await.unwrap_or_else(|error| match error {
         Error::NotFound(_) => pages::not_found(),
         error => {
@@ -155,17 +159,19 @@ struct Shop<'a> {
     /// The highest quantity of one item in a cart.
     max_quantity: u32,
     now: Timestamp,
+    /// A flash sale that ended at this time or earlier holds no pieces: each reservation has been bought or has expired.
+    released: Timestamp,
     /// Scheme and host of the shop, for absolute URLs.
     site: &'a str,
 }
 
 impl<'a> Shop<'a> {
     fn catalogue(self) -> Catalogue<'a> {
-        Catalogue { database: self.database, now: self.now }
+        Catalogue { database: self.database, now: self.now, released: self.released }
     }
 
     fn orders(self) -> OrderStore<'a> {
-        OrderStore { database: self.database, now: self.now }
+        OrderStore { database: self.database, now: self.now, released: self.released }
     }
 
     fn sign_in_attempts(self, user: &'a str, shopper: &Shopper) -> SignInAttempts<'a> {

@@ -36,6 +36,7 @@ fn send(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body
         logins: &RateLimit::default(),
         mailer: None,
         max_quantity: 999,
+        flash_hold: Duration::from_secs(150),
         site: None,
     };
     let response = respond(services, request, Timestamp::from_millis(0)).now_or_never().unwrap();
@@ -208,6 +209,7 @@ fn a_failing_mailer_reveals_no_account_and_a_forged_host_is_in_no_mail() {
             logins: &RateLimit::default(),
             mailer: Some(&mailer),
             max_quantity: 999,
+            flash_hold: Duration::from_secs(150),
             site: Some("https://shop.example"),
         };
         let request = http::Request::post("https://evil.example/reset").body(format!("email={email}").into()).unwrap();

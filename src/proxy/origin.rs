@@ -191,6 +191,7 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
 async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Response, Error> {
     use crate::{
         config::MailTarget,
+        orders::flash_sale::GRACE,
         ports::{
             mail::{LogMailer, Mailer},
             time::within,
@@ -199,8 +200,14 @@ async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Res
     let database = app.database.as_ref().ok_or_else(no_origin)?;
     let mailer = app.config.origin.mail.map(|MailTarget::Log| &LogMailer as &dyn Mailer);
     let (logins, site) = (&app.limits.logins, app.config.origin.site.as_deref());
-    let max_quantity = app.config.cart.max_quantity;
-    let services = crate::demo::Services { database: database.as_ref(), logins, mailer, max_quantity, site };
+    let services = crate::demo::Services {
+        database: database.as_ref(),
+        logins,
+        mailer,
+        max_quantity: app.config.cart.max_quantity,
+        flash_hold: app.config.flash.hold + GRACE,
+        site,
+    };
     let response = Box::pin(crate::demo::respond(services, request, now));
     within(&*app.clock, app.config.origin.timeout, response).await.ok_or_else(|| FetchError::Timeout.into())
 }

@@ -19,27 +19,28 @@ use crate::{
 pub(in crate::demo) struct Catalogue<'a> {
     pub database: &'a dyn Database,
     pub now: Timestamp,
+    /// A flash sale that ended at this time or earlier holds no pieces.
+    pub released: Timestamp,
 }
 
 const CARDS_PER_PAGE: u32 = 24;
 
-/// SQL: the pieces of an inventory row that only the flash sale's own checkout may sell. `$now` is in Unix seconds. A
-/// visitor who reserved a piece at the end of the sale may buy it later: the default `FLASH_HOLD` of 120 s, and
-/// [`GRACE`](crate::orders::flash_sale::GRACE).
+/// SQL: the pieces of an inventory row that only the flash sale's own checkout may sell. `$released` is
+/// [`Shop::released`](crate::demo::Shop::released) in Unix seconds.
 macro_rules! reserved_for_flash_sale {
-    ($now:literal) => {
-        concat!("CASE WHEN ", $now, " < sale_ends_at + 150 THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END")
+    ($released:literal) => {
+        concat!("CASE WHEN ", $released, " < sale_ends_at THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END")
     };
 }
 pub(in crate::demo) use reserved_for_flash_sale;
 
-/// SQL: selects [`ProductCard`]s with extra columns. `?1` is now in Unix seconds.
+/// SQL: selects [`ProductCard`]s with extra columns. `?1` and `?2` are the times of the [`Catalogue`] in Unix seconds.
 macro_rules! select_cards {
     ($extra_columns:literal, $rest:expr) => {
         concat!(
             "SELECT products.id, products.line, products.name, products.currency, products.picture, products.tone,
                 max(0, inventory.stock - ",
-            reserved_for_flash_sale!("?1"),
+            reserved_for_flash_sale!("?2"),
             ") AS stock,
                 products.price_cents AS list_cents,
                 CASE WHEN sale_pieces > sale_sold AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
@@ -53,7 +54,7 @@ macro_rules! select_cards {
     };
 }
 
-/// SQL: selects [`FlashOffer`]s. `?1` is now in Unix seconds.
+/// SQL: selects [`FlashOffer`]s. `?1` and `?2` are as in `select_cards`.
 macro_rules! select_offers {
     ($condition:literal) => {
         select_cards!(
@@ -64,7 +65,8 @@ macro_rules! select_offers {
     };
 }
 
-/// SQL: the cards and the facets of a list, both from the variants that `$rest` selects. `?1` is now, `?2` the list's scope.
+/// SQL: the cards and the facets of a list, both from the variants that `$rest` selects. `?1` and `?2` are as in
+/// `select_cards`, `?3` is the list's scope.
 /// Starts with SELECT: a common table expression would hide from the tests that it writes nothing.
 ///
 /// A line's card is the variant that the search names, then one in a flash sale, then one in stock, then a reduced one, then the
@@ -78,17 +80,17 @@ macro_rules! list {
                         min(shown_cents) OVER lines AS min_cents, max(shown_cents) OVER lines AS max_cents,
                         group_concat(tone, ' ') OVER lines AS tones,
                         row_number() OVER (PARTITION BY line
-                            ORDER BY instr(lower(name), ?8) = 0, live_flash_cents IS NULL, stock = 0, shown_cents >= list_cents, shown_cents, name) AS place
+                            ORDER BY instr(lower(name), ?9) = 0, live_flash_cents IS NULL, stock = 0, shown_cents >= list_cents, shown_cents, name) AS place
                     FROM (SELECT *, coalesce(live_flash_cents, price_cents) AS shown_cents FROM (",
                 select_cards!(", sold, age_days", $rest),
-                ")) WHERE stock >= ?3 AND (?4 = 0 OR shown_cents < list_cents) AND shown_cents >= ?5 AND shown_cents < ?6
+                ")) WHERE stock >= ?4 AND (?5 = 0 OR shown_cents < list_cents) AND shown_cents >= ?6 AND shown_cents < ?7
                     WINDOW lines AS (PARTITION BY line ORDER BY list_cents, name
                         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
                 ) AS lines ",
                 $score,
                 " WHERE place = 1
-                ORDER BY CASE ?7 WHEN 'new' THEN age_days WHEN 'price-low' THEN shown_cents WHEN 'price-high' THEN -shown_cents
-                    WHEN 'popular' THEN 0 ELSE score END, line_sold DESC, name LIMIT ?9 OFFSET ?10"
+                ORDER BY CASE ?8 WHEN 'new' THEN age_days WHEN 'price-low' THEN shown_cents WHEN 'price-high' THEN -shown_cents
+                    WHEN 'popular' THEN 0 ELSE score END, line_sold DESC, name LIMIT ?10 OFFSET ?11"
             ),
             concat!(
                 "SELECT count(DISTINCT line) AS lines, count(DISTINCT CASE WHEN stock > 0 THEN line END) AS in_stock,
@@ -97,7 +99,7 @@ macro_rules! list {
                     count(DISTINCT CASE WHEN shown_cents >= 2000 AND shown_cents < 5000 THEN line END) AS from_20,
                     count(DISTINCT CASE WHEN shown_cents >= 5000 AND shown_cents < 10000 THEN line END) AS from_50,
                     count(DISTINCT CASE WHEN shown_cents >= 10000 THEN line END) AS from_100,
-                    (SELECT count(*) FROM json_each(?3) WHERE EXISTS (SELECT 1 FROM search_words WHERE term = value)) AS known_words
+                    (SELECT count(*) FROM json_each(?4) WHERE EXISTS (SELECT 1 FROM search_words WHERE term = value)) AS known_words
                 FROM (SELECT *, coalesce(live_flash_cents, price_cents) AS shown_cents FROM (",
                 select_cards!("", $rest),
                 "))"
@@ -106,14 +108,14 @@ macro_rules! list {
     };
 }
 
-/// A category; `?2` is its id, or empty for all products.
-const LISTS: (&str, &str) = list!("JOIN (SELECT 0 AS score)", "WHERE ?2 IN ('', category)");
-/// A search; `?2` is an FTS5 expression. A name counts most, then variants, category and description. Scores are
+/// A category; `?3` is its id, or empty for all products.
+const LISTS: (&str, &str) = list!("JOIN (SELECT 0 AS score)", "WHERE ?3 IN ('', category)");
+/// A search; `?3` is an FTS5 expression. A name counts most, then variants, category and description. Scores are
 /// rounded, so that popularity decides between similar ones.
 const SEARCHES: (&str, &str) = list!(
-    "JOIN (SELECT line AS found, round(bm25(product_search, 0, 10, 6, 3, 1)) AS score FROM product_search WHERE product_search MATCH ?2)
+    "JOIN (SELECT line AS found, round(bm25(product_search, 0, 10, 6, 3, 1)) AS score FROM product_search WHERE product_search MATCH ?3)
         ON found = line",
-    "WHERE line IN (SELECT line FROM product_search WHERE product_search MATCH ?2)"
+    "WHERE line IN (SELECT line FROM product_search WHERE product_search MATCH ?3)"
 );
 
 impl Catalogue<'_> {
@@ -131,13 +133,13 @@ impl Catalogue<'_> {
             "WHERE sale_pieces IS NULL AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
                 ORDER BY sale_ends_at, name LIMIT 8"
         );
-        self.select(sql, &[self.now()]).await
+        self.select(sql, &self.timed(&[])).await
     }
 
     /// Current and upcoming flash sales: at most four, earliest start first.
     pub(in crate::demo) async fn flash_sales(&self) -> Result<Vec<FlashOffer>, Error> {
         let sql = select_offers!("?1 < sale_ends_at ORDER BY sale_starts_at, products.name LIMIT 4");
-        self.select(sql, &[self.now()]).await
+        self.select(sql, &self.timed(&[])).await
     }
 
     /// The flash sale of a product, even after its end.
@@ -145,7 +147,7 @@ impl Catalogue<'_> {
     /// # Errors
     /// [`Error::NotFound`] if the product has no flash sale.
     pub(in crate::demo) async fn flash_sale(&self, id: &ItemId) -> Result<FlashOffer, Error> {
-        let offers = self.select(select_offers!("products.id = ?2"), &[self.now(), json!(id.as_str())]).await?;
+        let offers = self.select(select_offers!("products.id = ?3"), &self.timed(&[json!(id.as_str())])).await?;
         offers.into_iter().next().ok_or(Error::NotFound("flash sale"))
     }
 
@@ -188,8 +190,7 @@ impl Catalogue<'_> {
         let page = query.page.ok_or(Error::NotFound("page"))?.get();
         let offset = u64::from(page - 1) * u64::from(CARDS_PER_PAGE);
         let last_word = query.words.last().map_or("", String::as_str);
-        let card_binds = [
-            self.now(),
+        let card_binds = self.timed(&[
             json!(scope),
             json!(u8::from(query.is_in_stock)),
             json!(u8::from(query.is_on_sale)),
@@ -199,8 +200,8 @@ impl Catalogue<'_> {
             json!(last_word),
             json!(CARDS_PER_PAGE),
             json!(offset),
-        ];
-        let facet_binds = [self.now(), json!(scope), json!(json!(query.words).to_string())];
+        ]);
+        let facet_binds = self.timed(&[json!(scope), json!(json!(query.words).to_string())]);
         let (cards, facets) =
             try_join(self.select::<LineCard>(cards, &card_binds), self.select::<FacetCounts>(facets, &facet_binds))
                 .await?;
@@ -221,13 +222,13 @@ impl Catalogue<'_> {
         let product = select_cards!(
             ", category, categories.name AS category_name, description, details,
                 CASE WHEN sale_pieces IS NOT NULL AND ?1 < sale_ends_at THEN sale_price_cents END AS flash_cents",
-            "JOIN categories ON categories.id = category WHERE products.id = ?2"
+            "JOIN categories ON categories.id = category WHERE products.id = ?3"
         );
         let variants = select_cards!(
             "",
-            "WHERE line = (SELECT line FROM products WHERE id = ?2) ORDER BY list_cents, products.rowid"
+            "WHERE line = (SELECT line FROM products WHERE id = ?3) ORDER BY list_cents, products.rowid"
         );
-        let binds = [self.now(), json!(id.as_str())];
+        let binds = self.timed(&[json!(id.as_str())]);
         let (products, variants) =
             try_join(self.select::<Product>(product, &binds), self.select::<ProductCard>(variants, &binds)).await?;
         let product = products.into_iter().next().ok_or(Error::NotFound("product"))?;
@@ -236,8 +237,8 @@ impl Catalogue<'_> {
 
     /// The products with these ids; unknown ids are left out. One JSON parameter carries all ids.
     pub(in crate::demo) async fn cards(&self, ids: &[String]) -> Result<Vec<ProductCard>, Error> {
-        let sql = select_cards!("", "WHERE products.id IN (SELECT value FROM json_each(?2))");
-        self.select(sql, &[self.now(), json!(json!(ids).to_string())]).await
+        let sql = select_cards!("", "WHERE products.id IN (SELECT value FROM json_each(?3))");
+        self.select(sql, &self.timed(&[json!(json!(ids).to_string())])).await
     }
 
     /// The id of every product.
@@ -250,8 +251,9 @@ impl Catalogue<'_> {
         Ok(rows.into_iter().map(|row| row.id).collect())
     }
 
-    fn now(&self) -> Value {
-        json!(self.now.as_secs())
+    /// The parameters of a query that reads sales: `?1` and `?2` are the catalogue's times, in Unix seconds.
+    fn timed(&self, binds: &[Value]) -> Vec<Value> {
+        [&[json!(self.now.as_secs()), json!(self.released.as_secs())], binds].concat()
     }
 
     async fn select<T: DeserializeOwned>(&self, sql: &str, binds: &[Value]) -> Result<Vec<T>, Error> {

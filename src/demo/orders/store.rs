@@ -22,6 +22,8 @@ use crate::{
 pub(in crate::demo) struct OrderStore<'a> {
     pub database: &'a dyn Database,
     pub now: Timestamp,
+    /// A flash sale that ended at this time or earlier holds no pieces.
+    pub released: Timestamp,
 }
 
 const INSERT_ORDER: &str = "INSERT INTO orders (id, user, mail, name, address, total_cents, currency, placed_at)
@@ -33,7 +35,7 @@ const INSERT_LINES: &str = "INSERT INTO order_lines (order_id, item, quantity, p
 /// Sets the stock to -1, which the schema refuses, if the order would use pieces that a flash sale still reserves.
 const TAKE_STOCK: &str = concat!(
     "UPDATE inventory SET updated_at = ?2, stock = CASE WHEN stock - (line.value ->> 'quantity') < ",
-    reserved_for_flash_sale!("?2"),
+    reserved_for_flash_sale!("?3"),
     " THEN -1 ELSE stock - (line.value ->> 'quantity') END
     FROM json_each(?1) AS line WHERE inventory.id = line.value ->> 'item'"
 );
@@ -77,7 +79,7 @@ impl OrderStore<'_> {
             (INSERT_LINES, vec![json!(id.0), lines.clone()]),
             (COUNT_SOLD, vec![lines.clone()]),
             self.save_address(customer),
-            (TAKE_STOCK, vec![lines, now]),
+            (TAKE_STOCK, vec![lines, now, json!(self.released.as_secs())]),
         ])
         .await
     }

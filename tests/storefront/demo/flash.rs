@@ -319,10 +319,10 @@ async fn an_operator_adds_pieces() {
 
 #[tokio::test]
 async fn pieces_that_are_still_held_are_not_sold_after_the_end_of_the_sale() {
-    let shop = open().await;
+    let shop = Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("FLASH_HOLD", "600")]).await;
     let guest = Person::at(&shop);
-    // 25 of 40 pieces are for the sale. A reservation of its last second ends after 120 s, and the piece 30 s later.
-    for (seconds, status, left) in [(140, StatusCode::CONFLICT, 40), (160, StatusCode::SEE_OTHER, 20)] {
+    // 25 of 40 pieces are for the sale. A reservation of its last second ends after 600 s, and the piece 30 s later.
+    for (seconds, status, left) in [(610, StatusCode::CONFLICT, 40), (640, StatusCode::SEE_OTHER, 20)] {
         let end = async |seconds: u32| {
             shop.sql(&format!(
                 "UPDATE inventory SET sale_starts_at = 1, sale_ends_at = unixepoch() - {seconds} WHERE id = '{RUNNING}'"
