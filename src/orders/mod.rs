@@ -34,6 +34,8 @@ pub struct Order {
     pub id: OrderId,
     /// At least one line; each item once, in the order of the report.
     pub lines: Vec<CartLine>,
+    /// False: the items were not in the cart, such as a piece of a flash sale, so the cart keeps such items.
+    pub in_cart: bool,
     /// The flash-sale reservation that this order buys.
     pub reservation: Option<OrderedReservation>,
 }
@@ -46,8 +48,8 @@ pub struct OrderedReservation {
 }
 
 impl Order {
-    /// Parses the header `Edge-Order`: `{"order_id": …, "items": [{"id": …, "quantity": …}], "reservation"?: {"sale":
-    /// …, "id": …}}`. Unknown fields are ignored.
+    /// Parses the header `Edge-Order`: `{"order_id": …, "items": [{"id": …, "quantity": …}], "in_cart"?: bool,
+    /// "reservation"?: {"sale": …, "id": …}}`. Unknown fields are ignored.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the first invalid field.
@@ -78,9 +80,14 @@ impl Order {
                 None => lines.push(CartLine { item, quantity }),
             }
         }
+        let in_cart = match fields.shift_remove("in_cart") {
+            None | Some(Value::Null) => true,
+            Some(Value::Bool(in_cart)) => in_cart,
+            Some(_) => return Err(Error::invalid("in_cart", "must be true or false")),
+        };
         let reservation = fields.shift_remove("reservation").filter(|reservation| !reservation.is_null());
         let reservation = reservation.as_ref().map(OrderedReservation::parse).transpose()?;
-        Ok(Self { id, lines, reservation })
+        Ok(Self { id, lines, in_cart, reservation })
     }
 }
 
@@ -121,6 +128,18 @@ mod tests {
         let order = order.unwrap();
         let lines: Vec<_> = order.lines.iter().map(|line| (line.item.as_str(), line.quantity)).collect();
         assert_eq!((order.id.as_str(), &*lines), ("1001", &[("42", 3)][..]));
+    }
+
+    #[test]
+    fn items_come_from_the_cart_unless_the_order_denies_it() {
+        for (field, in_cart) in
+            [("", true), (r#","in_cart":null"#, true), (r#","in_cart":true"#, true), (r#","in_cart":false"#, false)]
+        {
+            let text = format!(r#"{{"order_id":"1","items":[{{"id":"mug","quantity":1}}]{field}}}"#);
+            assert_eq!(Order::parse(&text).unwrap().in_cart, in_cart, "{text}");
+        }
+        let invalid = r#"{"order_id":"1","items":[{"id":"mug","quantity":1}],"in_cart":0}"#;
+        assert_eq!(parse_error(invalid), "in_cart must be true or false");
     }
 
     #[test]

@@ -137,13 +137,14 @@ impl Order {
         Ok(Effects { cart: cart.filter(|cart| !left_book_cart || keys.shard_of(cart) == Shard::BOOK), sale })
     }
 
-    /// Removes the bought quantities from the cart. It does not check the session: a session that has ended has no
-    /// cart, and the reply names the session that a login has moved it to.
+    /// Removes the bought quantities from the cart, or nothing if they were not in the cart: then this report still decides for
+    /// the order. It does not check the session: a session that has ended has no cart, and the reply names the session that a
+    /// login has moved it to.
     fn remove_from_cart_command(&self, keys: Keys, token: &Token) -> Command {
         let shard = keys.shard_of(token);
         let replaced = shard.idempotency(token.as_str(), sessions::LOGIN_RETRY_KEY);
         let command = Command::script(&BUY, [shard.cart(token), shard.cart_order(&self.id), replaced]).num(ORDER_TTL);
-        let lines = self.lines.iter();
+        let lines = self.lines.iter().filter(|_| self.in_cart);
         lines.fold(command, |command, line| command.arg(line.item.as_str()).num(line.quantity)).repeatable().synced()
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct DemoOrder {
     pub currency: String,
     /// Unix seconds.
     pub placed_at: u64,
+    /// 1 for an order of a flash sale: its piece was not in the cart.
+    pub is_flash: u8,
 }
 
 #[derive(Debug, Deserialize)]
@@ -116,16 +118,16 @@ impl DemoOrder {
         }
     }
 
-    /// The value of `Edge-Order`: `{"order_id", "items": [{"id", "quantity"}]}`, with `"reservation": {"sale", "id"}`
-    /// for a reserved piece.
+    /// The value of `Edge-Order`: `{"order_id", "items": [{"id", "quantity"}]}`; with `"in_cart": false` for an order of a
+    /// flash sale, and with `"reservation": {"sale", "id"}` for a reserved piece.
     pub(super) fn edge_order(&self, lines: &[DemoOrderLine], reservation: Option<&ReservedPiece>) -> Value {
         let items: Vec<_> = lines.iter().map(|line| json!({"id": line.item, "quantity": line.quantity})).collect();
-        match reservation {
-            None => json!({"order_id": self.id, "items": items}),
-            Some(ReservedPiece { sale, id, .. }) => {
-                json!({"order_id": self.id, "items": items, "reservation": {"sale": sale, "id": id}})
-            }
+        let in_cart = self.is_flash == 0;
+        let mut order = json!({"order_id": self.id, "items": items, "in_cart": in_cart});
+        if let (Some(ReservedPiece { sale, id, .. }), Some(fields)) = (reservation, order.as_object_mut()) {
+            fields.insert("reservation".to_owned(), json!({"sale": sale, "id": id}));
         }
+        order
     }
 }
 
@@ -156,6 +158,7 @@ mod tests {
             total_cents: 2100,
             currency: text("EUR"),
             placed_at: 1_795_284_725,
+            is_flash: 0,
         }
     }
 
@@ -180,7 +183,9 @@ mod tests {
         };
         let reported = order(None).edge_order(&[line("mug", 2), line("pan", 1)], None);
         let items = json!([{"id": "mug", "quantity": 2}, {"id": "pan", "quantity": 1}]);
-        assert_eq!(reported, json!({"order_id": "0".repeat(32), "items": items}));
+        assert_eq!(reported, json!({"order_id": "0".repeat(32), "items": items, "in_cart": true}));
+        let flash = DemoOrder { is_flash: 1, ..order(None) };
+        assert_eq!(flash.edge_order(&[], None)["in_cart"], false);
         assert_eq!(order(None).date(), "21 Nov 2026");
     }
 

@@ -26,6 +26,17 @@ pub(in crate::demo) struct OrderStore<'a> {
     pub released: Timestamp,
 }
 
+/// SQL: selects [`DemoOrder`]s.
+macro_rules! select_orders {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, user, mail AS email, name, address, total_cents, currency, placed_at,
+                EXISTS (SELECT 1 FROM flash_purchases WHERE order_id = orders.id) AS is_flash FROM orders ",
+            $condition
+        )
+    };
+}
+
 const INSERT_ORDER: &str = "INSERT INTO orders (id, user, mail, name, address, total_cents, currency, placed_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 /// All lines are one parameter: a statement for each of a hundred lines would exceed the queries of a request on the
@@ -127,8 +138,7 @@ impl OrderStore<'_> {
         &self,
         id: &DemoOrderId,
     ) -> Result<Option<(DemoOrder, Vec<DemoOrderLine>)>, Error> {
-        let order =
-            "SELECT id, user, mail AS email, name, address, total_cents, currency, placed_at FROM orders WHERE id = ?1";
+        let order = select_orders!("WHERE id = ?1");
         let lines = "SELECT item, name, quantity, order_lines.price_cents, picture, tone
             FROM order_lines JOIN products ON products.id = item WHERE order_id = ?1 ORDER BY products.name";
         let found = self.database.transaction(&[(order, vec![json!(id.0)]), (lines, vec![json!(id.0)])]).await?;
@@ -140,8 +150,7 @@ impl OrderStore<'_> {
 
     /// The newest orders of `user`, at most 50.
     pub(in crate::demo) async fn find_by_user(&self, user: &str) -> Result<Vec<DemoOrder>, Error> {
-        let sql = "SELECT id, user, mail AS email, name, address, total_cents, currency, placed_at FROM orders
-            WHERE user = ?1 ORDER BY placed_at DESC LIMIT 50";
+        let sql = select_orders!("WHERE user = ?1 ORDER BY placed_at DESC LIMIT 50");
         deserialize_rows(self.database.query(sql, &[json!(user)]).await?)
     }
 

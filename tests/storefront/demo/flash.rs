@@ -189,6 +189,19 @@ async fn a_form_that_is_sent_twice_buys_one_piece() {
     assert_eq!(sold(&shop).await, 1);
 }
 
+#[tokio::test]
+async fn a_purchase_leaves_the_same_item_in_the_cart() {
+    let shop = open().await;
+    let mut ada = reserve(&shop, "ada").await.expect("a piece");
+    ada.visitor.put(&format!("/cart/items/{RUNNING}"), &json!({"quantity": 1})).await;
+    // The form is sent twice: the second time without a reservation.
+    for _ in 0..2 {
+        assert_eq!(ada.send(&shop, FORM).await.0, 303);
+        let cart = ada.visitor.get("/cart").await.json;
+        assert_eq!(cart["items"], json!([{"id": RUNNING, "quantity": 1}]), "{cart}");
+    }
+}
+
 /// The user buys in one sale, and reserves a piece of the next before the old form is sent again.
 #[tokio::test]
 async fn an_order_of_the_last_sale_takes_no_piece_of_the_next() {

@@ -17,6 +17,7 @@ scenarios!(&[];
     bought_items_leave_the_cart_before_the_response,
     an_order_beyond_the_limits_of_a_cart_is_settled,
     a_repeated_order_changes_nothing,
+    items_that_were_not_in_the_cart_leave_no_cart,
     an_order_counts_the_items_its_visitor_viewed,
     an_order_without_a_session_counts,
     an_order_and_a_login_in_one_response,
@@ -86,6 +87,20 @@ async fn a_repeated_order_changes_nothing(shop: &Shop) {
         assert_eq!(orders_with(shop, "mug").await, "1");
     }
     assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
+}
+
+/// The visitor buys a piece of a flash sale, and has the same item in the cart.
+async fn items_that_were_not_in_the_cart_leave_no_cart(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
+    shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER.replace("]}", r#"],"in_cart":false}"#)));
+    assert_eq!(check_out(shop, &cookie).await.status(), 200);
+    let whole = json!([{"id": "mug", "quantity": 4}, {"id": "pan", "quantity": 1}]);
+    assert_eq!(cart(shop, &cookie).await, whole);
+    assert_eq!(orders_with(shop, "mug").await, "1");
+    // The first report decides.
+    shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
+    check_out(shop, &cookie).await;
+    assert_eq!(cart(shop, &cookie).await, whole);
 }
 
 async fn an_order_counts_the_items_its_visitor_viewed(shop: &Shop) {

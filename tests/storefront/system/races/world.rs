@@ -196,7 +196,7 @@ impl World {
         let (id, lines) = (format!("order-{}", orders.len()), vec![CartLine { item: id(item), quantity }]);
         let user = piece.as_ref().map(|(_, user)| user.clone());
         let reservation = piece.map(|(id, _)| OrderedReservation { sale: row("pan"), id });
-        let order = Order { id: OrderId::parse(&id).expect("an order's name"), lines, reservation };
+        let order = Order { id: OrderId::parse(&id).expect("an order's name"), lines, in_cart: true, reservation };
         orders.push((order.clone(), user.clone()));
         (order, user)
     }
