@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use http::{HeaderMap, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::catalogue::FlashOffer;
+use super::{catalogue::FlashOffer, checkout::ticket};
 use crate::{
     ports::{network::ClientNetwork, time::Timestamp},
     schema::ids::ItemId,
@@ -24,6 +24,8 @@ pub(super) struct Shopper {
     pub cart: Option<BTreeMap<String, u32>>,
     /// The network of the visitor's address; None off the platform.
     pub network: Option<ClientNetwork>,
+    /// The ticket of the checkout in this browser.
+    pub ticket: Option<String>,
     /// `Edge-Reservation`: the visitor's reservation in a flash sale.
     reservation: Option<ReservedPiece>,
 }
@@ -56,7 +58,8 @@ impl Shopper {
         let is_unknown = header_text(&head.headers, "edge-session") == Some("unknown");
         let (cart, reservation) =
             (header_json(&head.headers, "edge-cart"), header_json(&head.headers, "edge-reservation"));
-        Self { user, is_unknown, cart, network: ClientNetwork::of(&head.headers), reservation }
+        let (network, ticket) = (ClientNetwork::of(&head.headers), ticket::of_cookies(&head.headers));
+        Self { user, is_unknown, cart, network, ticket, reservation }
     }
 
     /// The visitor's reservation in a flash sale of `item`; None without one. The sale may be over.

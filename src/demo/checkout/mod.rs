@@ -4,8 +4,10 @@
 //! cart that the buyer saw, so a changed price is shown before it is paid.
 //!
 //! - `form`: the buyer's name, email and address.
+//! - `ticket`: keeps two tabs from ordering one cart twice.
 
 mod form;
+pub(super) mod ticket;
 
 use std::collections::BTreeMap;
 
@@ -52,7 +54,8 @@ pub(super) async fn show(shop: Shop<'_>, shopper: &Shopper, query: &str) -> Resu
     let draft = Draft { shopper, id: &id, form: &form };
     let Some(cart) = &shopper.cart else { return draft.page(StatusCode::SERVICE_UNAVAILABLE, None, "") };
     let cart = PricedCart::load(&shop.catalogue(), cart).await?;
-    draft.page(StatusCode::OK, Some(&cart), "")
+    let page = draft.page(StatusCode::OK, Some(&cart), "")?;
+    if shopper.ticket.is_some() { Ok(page) } else { ticket::renew(page) }
 }
 
 /// Places an order for the cart. On a problem, shows the page again with an error message and everything that the
@@ -67,7 +70,7 @@ pub(super) async fn place_order(
     if let Some(id) = &parsed_id
         && let Some((order, lines)) = shop.orders().find(id).await?
     {
-        return Ok(confirm(&order, &lines, None));
+        return ticket::renew(confirm(&order, &lines, None));
     }
     let (id, form) = (parsed_id.map_or_else(DemoOrderId::generate, Ok)?, CheckoutForm::checked(submitted));
     let draft = Draft { shopper, id: &id, form: &form };
@@ -89,7 +92,7 @@ pub(super) async fn place_order(
     if cart.has_problem() {
         return show_again(StatusCode::CONFLICT, OUT_OF_STOCK);
     }
-    match shop.orders().place(&id, &customer, &cart).await {
+    match shop.orders().place(&id, &customer, &cart, shopper.ticket.as_deref()).await {
         Ok(true) => {}
         Ok(false) => return refused(shop, edge_cart, &draft).await,
         Err(error) => {
@@ -98,7 +101,7 @@ pub(super) async fn place_order(
         }
     }
     match shop.orders().find(&id).await? {
-        Some((order, lines)) => Ok(confirm(&order, &lines, None)),
+        Some((order, lines)) => ticket::renew(confirm(&order, &lines, None)),
         None => Err(Error::Platform("the placed order is not in the database".to_owned())),
     }
 }
@@ -109,6 +112,7 @@ pub(super) const RESEND: &str = "We could not confirm your order. Please place i
 const NO_CART: &str = "Your order was not placed, because your cart is empty. If your session has ended, please sign in again in a new tab. \
     The details that you entered stay on this page.";
 const OUT_OF_STOCK: &str = "Some items are not available in this quantity. Please edit your cart.";
+const ORDERED: &str = "You have already ordered this cart in another tab.";
 const STOCK_CHANGED: &str = "The stock changed while you placed your order. Please place it again.";
 
 /// The message for a cart that no longer matches the quote that the buyer saw.
@@ -120,13 +124,16 @@ fn changed_total(cart: &PricedCart, shown: &str) -> String {
     )
 }
 
-/// The response when a constraint refused the order: the same form was sent twice at once, or other buyers took the
-/// stock.
+/// The response when a constraint refused the order: the same form was sent twice at once, another tab ordered the cart, or
+/// other buyers took the stock.
 async fn refused(shop: Shop<'_>, cart: &BTreeMap<String, u32>, draft: &Draft<'_>) -> Result<Response, Error> {
     if let Some((order, lines)) = shop.orders().find(draft.id).await? {
-        return Ok(confirm(&order, &lines, None));
+        return ticket::renew(confirm(&order, &lines, None));
     }
     let cart = PricedCart::load(&shop.catalogue(), cart).await?;
+    if shop.orders().has_used(draft.shopper.ticket.as_deref()).await? {
+        return ticket::renew(draft.page(StatusCode::CONFLICT, Some(&cart), ORDERED)?);
+    }
     // The stock may be back by now; then the next attempt succeeds.
     let notice = if cart.has_problem() { OUT_OF_STOCK } else { STOCK_CHANGED };
     draft.page(StatusCode::CONFLICT, Some(&cart), notice)

@@ -37,8 +37,9 @@ macro_rules! select_orders {
     };
 }
 
-const INSERT_ORDER: &str = "INSERT INTO orders (id, user, mail, name, address, total_cents, currency, placed_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+const INSERT_ORDER: &str =
+    "INSERT INTO orders (id, user, mail, name, address, total_cents, currency, placed_at, checkout)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 /// All lines are one parameter: a statement for each of a hundred lines would exceed the queries of a request on the
 /// Free plan.
 const INSERT_LINES: &str = "INSERT INTO order_lines (order_id, item, quantity, price_cents)
@@ -68,7 +69,8 @@ const TAKE_PIECE: &str =
 
 impl OrderStore<'_> {
     /// Places an order for `cart` at the prices that `cart` holds. Returns false and changes nothing if a constraint
-    /// refuses: the order exists already, or an item is out of stock.
+    /// refuses: the order exists already, another order has used the [`ticket`](crate::demo::checkout::ticket), or an item is
+    /// out of stock.
     ///
     /// # Errors
     /// [`Error::Database`] if the database fails. The order may or may not exist then; a retry with the same `id` is
@@ -78,6 +80,7 @@ impl OrderStore<'_> {
         id: &DemoOrderId,
         customer: &Customer<'_>,
         cart: &PricedCart,
+        ticket: Option<&str>,
     ) -> Result<bool, Error> {
         let lines = cart.lines.iter().filter_map(|line| {
             let price = line.card.as_ref()?.price_cents;
@@ -85,8 +88,10 @@ impl OrderStore<'_> {
         });
         let lines = json!(lines.collect::<Value>().to_string());
         let now = json!(self.now.as_secs());
+        let mut order = self.order_binds(id, customer, cart.total_cents(), cart.currency());
+        order.push(json!(ticket));
         self.commit(&[
-            (INSERT_ORDER, self.order_binds(id, customer, cart.total_cents(), cart.currency())),
+            (INSERT_ORDER, order),
             (INSERT_LINES, vec![json!(id.0), lines.clone()]),
             (COUNT_SOLD, vec![lines.clone()]),
             self.save_address(customer),
@@ -109,9 +114,11 @@ impl OrderStore<'_> {
         let FlashOffer { card, sale_cents, starts, .. } = offer;
         let (item, order, now) = (json!(card.id), json!(id.0), json!(self.now.as_secs()));
         let line = json!(json!([{"item": card.id, "quantity": 1, "price_cents": sale_cents}]).to_string());
+        let mut order_binds = self.order_binds(id, customer, *sale_cents, &card.currency);
+        order_binds.push(Value::Null);
         let purchase = vec![item.clone(), json!(customer.user), order.clone(), json!(starts), json!(sale_cents)];
         self.commit(&[
-            (INSERT_ORDER, self.order_binds(id, customer, *sale_cents, &card.currency)),
+            (INSERT_ORDER, order_binds),
             (INSERT_LINES, vec![order, line.clone()]),
             (COUNT_SOLD, vec![line]),
             self.save_address(customer),
@@ -119,6 +126,12 @@ impl OrderStore<'_> {
             (TAKE_PIECE, vec![item, now]),
         ])
         .await
+    }
+
+    /// True if an order has used the ticket.
+    pub(in crate::demo) async fn has_used(&self, ticket: Option<&str>) -> Result<bool, Error> {
+        let sql = "SELECT 1 FROM orders WHERE checkout = ?1";
+        Ok(!self.database.query(sql, &[json!(ticket)]).await?.is_empty())
     }
 
     /// True if `user` has bought a piece in this flash sale.
@@ -158,7 +171,7 @@ impl OrderStore<'_> {
         (SAVE_ADDRESS, vec![json!(customer.user), json!(customer.address), json!(self.now.as_millis())])
     }
 
-    /// The parameters of [`INSERT_ORDER`].
+    /// The parameters of [`INSERT_ORDER`] without the ticket.
     fn order_binds(&self, id: &DemoOrderId, customer: &Customer<'_>, total_cents: i64, currency: &str) -> Vec<Value> {
         let Customer { user, email, name, address } = customer;
         let (total, placed) = (json!(total_cents), json!(self.now.as_secs()));

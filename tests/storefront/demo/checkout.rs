@@ -103,6 +103,43 @@ async fn the_same_form_twice_is_one_order() {
     assert_eq!(stock(&shop, MUG).await, before - 1);
 }
 
+/// Each tab has a form of its own.
+#[tokio::test]
+async fn two_tabs_that_order_a_cart_at_once_place_one_order() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 1).await;
+    let tabs = [guest.get("/checkout").await, guest.get("/checkout").await];
+    assert_ne!(tabs[0].field("order_id"), tabs[1].field("order_id"));
+    let answers = join_all(tabs.iter().map(|form| buy(&guest, form))).await;
+    let mut statuses = answers.iter().map(|answer| answer.status.as_u16()).collect::<Vec<_>>();
+    statuses.sort_unstable();
+    assert_eq!((statuses, count(&shop, "orders").await), (vec![303, 409], 1));
+}
+
+#[tokio::test]
+async fn an_order_that_overlaps_another_tabs_order_of_the_cart_is_refused() {
+    const TICKET: &str = "__Secure-checkout";
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 1).await;
+    let (before, tabs) = (stock(&shop, MUG).await, [guest.get("/checkout").await, guest.get("/checkout").await]);
+    let ticket = guest.cookie(TICKET);
+    assert_eq!(buy(&guest, &tabs[0]).await.status, StatusCode::SEE_OTHER);
+    // The second tab's request has the ticket and the cart from before the first order.
+    guest.set_cookie(TICKET, &ticket);
+    guest.add(MUG, 1).await;
+    let refused = buy(&guest, &tabs[1]).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(refused.says("already ordered this cart in another tab"), "{}", refused.text);
+    assert_eq!((count(&shop, "orders").await, stock(&shop, MUG).await), (1, before - 1));
+    guest.set_cookie(TICKET, &ticket);
+    assert_eq!(buy(&guest, &tabs[0]).await.status, StatusCode::SEE_OTHER, "a repeated form shows its order");
+    // From now on the cart is a new one.
+    assert_eq!(buy(&guest, &refused).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(count(&shop, "orders").await, 2);
+}
+
 #[tokio::test]
 async fn each_wrong_field_shows_its_problem_and_keeps_its_value() {
     let shop = open().await;

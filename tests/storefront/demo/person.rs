@@ -1,14 +1,15 @@
-//! A visitor without JavaScript: keeps the session cookie, opens pages and submits forms.
+//! A visitor without JavaScript: keeps cookies, opens pages and submits forms.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::support::{Shop, cookie_pair, header};
+use crate::support::{Shop, cookie_pairs, header};
 
 pub struct Person<'a> {
     shop: &'a Shop,
-    cookie: RefCell<String>,
+    /// Name → value.
+    cookies: RefCell<BTreeMap<String, String>>,
 }
 
 /// A response.
@@ -21,11 +22,12 @@ pub struct Page {
 
 impl<'a> Person<'a> {
     pub fn at(shop: &'a Shop) -> Self {
-        Self { shop, cookie: RefCell::default() }
+        Self { shop, cookies: RefCell::default() }
     }
 
     pub fn with_cookie(shop: &'a Shop, cookie: &str) -> Self {
-        Self { shop, cookie: RefCell::new(cookie.to_owned()) }
+        let (name, value) = cookie.split_once('=').expect("a cookie");
+        Self { shop, cookies: RefCell::new([(name.to_owned(), value.to_owned())].into()) }
     }
 
     pub async fn get(&self, path: &str) -> Page {
@@ -53,13 +55,22 @@ impl<'a> Person<'a> {
         assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/account"), "{}", answer.text);
     }
 
+    pub fn cookie(&self, name: &str) -> String {
+        self.cookies.borrow().get(name).expect("a cookie").clone()
+    }
+
+    pub fn set_cookie(&self, name: &str, value: &str) {
+        self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());
+    }
+
     async fn send(&self, request: reqwest::RequestBuilder) -> Page {
-        let cookie = self.cookie.borrow().clone();
+        let cookies: Vec<_> = self.cookies.borrow().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let cookie = cookies.join("; ");
         let request = request.header("cookie", cookie).header("accept", "text/html,*/*;q=0.8");
         let answer = request.send().await.expect("an answer");
         let (status, headers) = (answer.status(), answer.headers().clone());
-        if let Some(pair) = cookie_pair(&headers) {
-            pair.clone_into(&mut self.cookie.borrow_mut());
+        for (name, value) in cookie_pairs(&headers).into_iter().filter_map(|pair| pair.split_once('=')) {
+            self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());
         }
         Page { status, headers, text: answer.text().await.expect("text") }
     }
