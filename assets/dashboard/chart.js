@@ -24,6 +24,9 @@ function timeLabels(times, step) {
   });
 }
 
+/** The width of an axis with these labels, in pixels: room for `10,000`. */
+const axisWidth = (_, labels) => Math.max(52, 14 + 8 * Math.max(0, ...(labels ?? []).map(({ length }) => length)));
+
 export class Chart {
   #figure;
   #container;
@@ -107,7 +110,7 @@ export class Chart {
       scales: { x: { range: (_, min, max) => this.#part ?? [min, max] }, y: { range: (_, min, max) => (isPercent ? [0, 1.02] : [0, Math.max(max * 1.1 || 0, digits === 0 ? 1 : 0.1)]) } },
       axes: [
         { ...axis, values: (_, times, _axis, _space, step) => timeLabels(times, step), incrs: TIME_STEPS, space: 70, size: 34 },
-        { ...axis, values: (_, values) => values.map((value) => this.#format(value, true)), size: 52, ...(digits === 0 && { incrs: WHOLE_STEPS }) },
+        { ...axis, values: (_, values) => values.map((value) => this.#format(value, true)), size: axisWidth, ...(digits === 0 && { incrs: WHOLE_STEPS }) },
       ],
       series: [{}, ...(stacked ? series.reverse() : series)],
       hooks: { setSelect: [(plot) => this.#select(plot)], setCursor: [({ cursor: { idx } }) => {
