@@ -113,6 +113,7 @@ export function followSale(container) {
     part('countdown').textContent = target ? formatDuration(target * SECOND - now()) : '';
     part('left').textContent = left;
     part('quantity').textContent = sale.left;
+    part('quantity').closest('div').hidden = current === 'ended';
     part('bar').max = sale.pieces;
     part('bar').value = sale.left;
     part('advice').textContent = advice(current);

@@ -110,6 +110,10 @@ fn an_unknown_cart_is_not_an_empty_cart() {
         assert_eq!((status, headers["cache-control"].as_bytes()), (StatusCode::SERVICE_UNAVAILABLE, &b"no-store"[..]));
         assert_eq!(headers["retry-after"], "5");
         assert!(body.contains("could not load your cart"), "{body}");
+        assert!(
+            body.contains(&format!("href=\"{path}\">Try again</a>")) && !body.contains("class=\"fields\""),
+            "{body}"
+        );
         let (status, _, body) = send("GET", path, &[("edge-cart", "{}")], Body::Empty);
         assert!(status == StatusCode::OK && body.contains("Your cart is empty"), "{path}: {body}");
     }
@@ -132,7 +136,7 @@ fn a_failed_checkout_keeps_the_entered_details() {
 #[test]
 fn each_checkout_form_has_its_own_order_id() {
     let order_id = || {
-        let (_, _, body) = send("GET", "/checkout", &[], Body::Empty);
+        let (_, _, body) = send("POST", "/checkout", &[], "name=Ada");
         let (_, rest) = body.split_once("name=\"order_id\" value=\"").unwrap();
         rest.split_once('"').unwrap().0.to_owned()
     };

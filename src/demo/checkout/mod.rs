@@ -45,6 +45,19 @@ impl CheckoutPage<'_> {
     fn has_empty_cart(&self) -> bool {
         self.cart.is_some_and(|cart| cart.lines.is_empty())
     }
+
+    /// The visitor has entered something.
+    fn has_details(&self) -> bool {
+        self.fields.iter().any(|field| !field.value.is_empty())
+    }
+
+    /// Without a cart, only a form with details is worth keeping.
+    fn has_form(&self) -> bool {
+        match self.cart {
+            None => self.has_details(),
+            Some(cart) => !cart.lines.is_empty() || !self.notice.is_empty(),
+        }
+    }
 }
 
 /// The form, with name, email and address of the visitor's account.
