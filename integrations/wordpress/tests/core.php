@@ -67,6 +67,12 @@ test('values that edgefront would ignore are errors', function (): void {
     }
 });
 
+test('an order may leave the cart alone', function (): void {
+    $edge = visitor();
+    $edge->order('A-1', ['mug' => 1], null, false);
+    equals(['Edge-Order' => '{"order_id":"A-1","items":[{"id":"mug","quantity":1}],"in_cart":false}'], $edge->directives());
+});
+
 test('directives are one line each', function (): void {
     $edge = visitor();
     $edge->order('A-1', ['mug' => 2, 42 => 1]);

@@ -12,6 +12,7 @@ const SESSIONS = ['user', 'guest', 'none', 'unknown'];
 const PERSONAL = ['edge-login', 'edge-logout', 'edge-cart', 'edge-order'];
 const MAX_TAGS = 32;
 const MAX_OPERATIONS = 100;
+const MAX_ORDER_ITEMS = 500;
 
 export const isItem = (text) => ITEM.test(text);
 export const isTag = (text) => TAG.test(text);
@@ -141,11 +142,12 @@ export class Edge {
     else if (this.user === null || this.#headers.get('edge-logout') !== `user=${this.user}`) this.#headers.set('edge-logout', everywhere ? 'all' : '1');
   }
 
-  order(orderId, items, reservation) {
+  /** `inCart: false` leaves the cart alone, such as for a piece of a flash sale. */
+  order(orderId, items, reservation, { inCart = true } = {}) {
     const entries = Object.entries(items);
-    if (entries.length < 1 || entries.length > MAX_OPERATIONS) throw new TypeError('an order has 1 to 100 items');
+    if (entries.length < 1 || entries.length > MAX_ORDER_ITEMS) throw new TypeError('an order has 1 to 500 items');
     const lines = entries.map(([item, quantity]) => ({ id: checked(ITEM, 'item', item), quantity: quantityOf(quantity, 1) }));
-    this.#headers.set('edge-order', json({ order_id: checked(ITEM, 'order_id', orderId), items: lines, reservation }));
+    this.#headers.set('edge-order', json({ order_id: checked(ITEM, 'order_id', orderId), items: lines, in_cart: inCart ? undefined : false, reservation }));
   }
 
   item(item) {

@@ -26,7 +26,8 @@ export class Edge {
   };
   login(user: string | number): void;
   logout(options?: { everywhere?: boolean; user?: string | number }): void;
-  order(orderId: string | number, items: Record<string, number>, reservation?: Reservation): void;
+  /** `inCart: false` leaves the cart alone, such as for a piece of a flash sale. */
+  order(orderId: string | number, items: Record<string, number>, reservation?: Reservation, options?: { inCart?: boolean }): void;
   item(item: string | number): void;
   tags(...tags: string[]): void;
   share(options?: ShareOptions): void;

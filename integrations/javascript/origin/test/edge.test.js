@@ -69,6 +69,12 @@ test('directives are one line each', () => {
   });
 });
 
+test('an order may leave the cart alone', () => {
+  const edge = visitor();
+  edge.order('A-1', { mug: 1 }, undefined, { inCart: false });
+  assert.deepEqual(edge.directives(), { 'edge-order': '{"order_id":"A-1","items":[{"id":"mug","quantity":1}],"in_cart":false}' });
+});
+
 test('a logout may name a user, and then wins over a login', () => {
   const edge = visitor({ 'edge-session': 'user', 'edge-user': 'ada' });
   edge.logout({ user: 7 });

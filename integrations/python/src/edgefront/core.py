@@ -23,6 +23,7 @@ _PROXY = re.compile(r"(x-forwarded(-.*)?|forwarded|x-real-ip)\Z", re.IGNORECASE)
 _SESSIONS = ("user", "guest", "none", "unknown")
 _MAX_TAGS = 32
 _MAX_OPERATIONS = 100
+_MAX_ORDER_ITEMS = 500
 
 
 class Refused(Exception):
@@ -148,13 +149,22 @@ class Edge:
             self._logout = "all" if everywhere else "1"
 
     def order(
-        self, order_id: object, items: Mapping[Any, int], reservation: Mapping[str, Any] | None = None
+        self,
+        order_id: object,
+        items: Mapping[Any, int],
+        reservation: Mapping[str, Any] | None = None,
+        in_cart: bool = True,
     ) -> None:
-        """`Edge-Order`: the visitor bought these quantities."""
-        if not 1 <= len(items) <= _MAX_OPERATIONS:
-            raise ValueError("an order has 1 to 100 items")
+        """`Edge-Order`: the visitor bought these quantities.
+
+        `in_cart=False` leaves the cart alone, such as for a piece of a flash sale.
+        """
+        if not 1 <= len(items) <= _MAX_ORDER_ITEMS:
+            raise ValueError("an order has 1 to 500 items")
         lines = [{"id": _item(item), "quantity": _quantity(quantity, 1)} for item, quantity in items.items()]
         order: dict[str, Any] = {"order_id": _checked(_ITEM, "order_id", order_id), "items": lines}
+        if not in_cart:
+            order["in_cart"] = False
         if reservation is not None:
             order["reservation"] = {"sale": _item(reservation["sale"]), "id": str(reservation["id"])}
         self._order = _json(order)

@@ -97,13 +97,16 @@ def test_directives_are_one_line_each():
     edge.login(7)
     edge.cart.add("mug", 2)
     edge.cart.set(42, 0)
-    edge.order("A-1", {"mug": 2}, reservation={"sale": "mug", "id": "1-x"})
+    edge.order("A-1", {"mug": 2}, reservation={"sale": "mug", "id": "1-x"}, in_cart=False)
     edge.item("mug")
     edge.tags("kitchen", "goods", "kitchen")
     assert edge.directives() == [
         ("Edge-Item", "mug"),
         ("Edge-Tags", "kitchen, goods"),
-        ("Edge-Order", '{"order_id":"A-1","items":[{"id":"mug","quantity":2}],"reservation":{"sale":"mug","id":"1-x"}}'),
+        (
+            "Edge-Order",
+            '{"order_id":"A-1","items":[{"id":"mug","quantity":2}],"in_cart":false,"reservation":{"sale":"mug","id":"1-x"}}',
+        ),
         ("Edge-Login", "7"),
         ("Edge-Cart", '[{"op":"add","id":"mug","quantity":2},{"op":"set","id":"42","quantity":0}]'),
     ]

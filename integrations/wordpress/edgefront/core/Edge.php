@@ -209,17 +209,23 @@ final class Edge
         $this->tags = $all;
     }
 
-    /** `Edge-Order`: the visitor bought these quantities. @param string|int $orderId @param array<string|int, int> $items */
-    public function order($orderId, array $items, ?array $reservation = null): void
+    /**
+     * `Edge-Order`: the visitor bought these quantities. `$inCart = false` leaves the cart alone, such as for a piece of a flash sale.
+     *
+     * @param string|int $orderId
+     * @param array<string|int, int> $items
+     */
+    public function order($orderId, array $items, ?array $reservation = null, bool $inCart = true): void
     {
-        if (count($items) < 1 || count($items) > 100) {
-            throw new \InvalidArgumentException('an order has 1 to 100 items');
+        if (count($items) < 1 || count($items) > 500) {
+            throw new \InvalidArgumentException('an order has 1 to 500 items');
         }
         $lines = [];
         foreach ($items as $item => $quantity) {
             $lines[] = ['id' => self::checked(self::ITEM, 'item', $item), 'quantity' => self::quantity($quantity, 1)];
         }
         $order = ['order_id' => self::checked(self::ITEM, 'order_id', $orderId), 'items' => $lines];
+        $order += $inCart ? [] : ['in_cart' => false];
         $this->headers['Edge-Order'] = self::json($reservation === null ? $order : $order + ['reservation' => $reservation]);
     }
 

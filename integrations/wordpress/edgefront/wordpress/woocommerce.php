@@ -24,7 +24,7 @@ add_action('template_redirect', function (): void {
         $items[$line->get_product_id()] = ($items[$line->get_product_id()] ?? 0) + (int) $line->get_quantity();
     }
     if ($items !== []) {
-        edgefront()->order($order->get_id(), array_slice($items, 0, 100, true));
+        edgefront()->order($order->get_id(), array_slice($items, 0, 500, true));
     }
 });
 
