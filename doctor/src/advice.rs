@@ -63,6 +63,8 @@ pub struct Refused<'a> {
     pub kind: &'a str,
     /// The last segment of the path may name an item. A category is none.
     pub may_be_item: bool,
+    /// Several pages at the top of the site have one template.
+    pub has_siblings_at_top: bool,
     /// The canonical path.
     pub path: &'a str,
     /// The shop says that the page is the same for all visitors.
@@ -188,10 +190,11 @@ fn name_items(page: &Refused) -> Advice {
     )
 }
 
-/// The rules for many pages at the top of the site, if they set no cookies. Pages with a known name stay personal.
+/// The rules for many pages at the top of the site, if several have one template, and they set no cookies. Pages with a known name stay personal.
 fn items_at_top(page: &Refused) -> Option<Vec<Rule>> {
     let end = page.kind.strip_prefix("/*").filter(|end| ["", "/"].contains(end))?;
-    let is_safe = page.may_be_item && page.set_cookies.is_empty() && page.renders == Renders::Equal;
+    let is_item = page.may_be_item && page.has_siblings_at_top;
+    let is_safe = is_item && page.set_cookies.is_empty() && page.renders == Renders::Equal;
     let items = Rule { variable: "ITEM_ROUTES", value: format!("/{{item}}{end}"), risk: TOP_RISK };
     let paths = personal::paths_at_top(&page.config.urls.personal_paths, end);
     let personal = Rule { variable: "PATHS_PERSONAL", value: paths, risk: PATH_RISK };
@@ -281,6 +284,7 @@ mod tests {
             reason,
             kind,
             may_be_item: true,
+            has_siblings_at_top: true,
             path: "/books/1/",
             is_claimed: false,
             harmless_cookies: &[],

@@ -1,7 +1,7 @@
 //! Kinds of pages: addresses with the same path pattern.
 //!
 //! A segment of a path becomes `*` if it looks like one of many: it contains a digit, or it has many siblings. At the top of the site,
-//! a number before a name does not count. Siblings that have pages below them count apart from those that have none. A segment
+//! a digit counts only if several siblings have one, and a number before a name does not count. Siblings that have pages below them count apart from those that have none. A segment
 //! without a digit keeps its name if most pages of the level above have it, such as `reviews` of each product, or if it names pages
 //! of one visitor, such as `cart`.
 
@@ -19,6 +19,8 @@ const MANY_PARENTS: usize = 3;
 /// As [`MANY`], at the top of the site or of a language, which has many pages of its own, such as /about and /chairs. A rule that
 /// names all of them names pages of any kind, so up to this number they have rules of their own.
 const MANY_AT_TOP: usize = 24;
+/// Minimum number of siblings with a digit at the top. Fewer may be single pages, such as `/sale-50` and `/error404`.
+const MANY_NUMBERED_AT_TOP: usize = 3;
 
 /// The parts of an address that say of which kind its page is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,10 +89,16 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
                 siblings.get(&(pattern.clone(), shape.is_last(depth))).is_some_and(|siblings| siblings.len() >= many)
             };
             let is_literal = segment.is_empty() || segment == "{item}";
-            // At the top, the name of a category may begin with its number, as in `/3-mugs` of PrestaShop.
-            let is_numbered = segment.starts_with(|first: char| first.is_ascii_digit())
-                && segment.contains(|letter: char| letter.is_ascii_alphabetic());
-            let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit()) && !(is_top && is_numbered);
+            let are_many_numbered = || {
+                let siblings = siblings.get(&(pattern.clone(), shape.is_last(depth)));
+                let numbered = siblings.into_iter().flatten().filter(|sibling| has_own_digit(sibling));
+                numbered.count() >= MANY_NUMBERED_AT_TOP
+            };
+            let has_digit = if is_top {
+                has_own_digit(segment) && are_many_numbered()
+            } else {
+                segment.bytes().any(|byte| byte.is_ascii_digit())
+            };
             let has_most_parents = || parents.get(pattern).is_some_and(|parents| parents.have_mostly(segment));
             let is_name = || has_most_parents() || has_personal_name(segment);
             let is_variable = !is_literal && (has_digit || is_one_of_many() && !is_name());
@@ -108,6 +116,13 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
 /// The pattern in `ITEM_ROUTES` for the pages of a kind. Only the last segment can name the item: a page below an item, such as its
 /// reviews, would count as a view of the item. The number of a list's page names nothing.
 pub fn item_route(kind: &str) -> Option<String> {
+/// Returns whether a segment at the top has a digit. The name of a category may begin with its number, as in `/3-mugs` of `PrestaShop`.
+fn has_own_digit(segment: &str) -> bool {
+    let is_numbered = segment.starts_with(|first: char| first.is_ascii_digit())
+        && segment.contains(|letter: char| letter.is_ascii_alphabetic());
+    segment.bytes().any(|byte| byte.is_ascii_digit()) && !is_numbered
+}
+
     let before = kind.trim_end_matches('/').strip_suffix("/*")?;
     let is_list = before.is_empty() || before.contains(['*', '?']) || before.ends_with("/page");
     (!is_list).then(|| kind.replace('*', "{item}"))
@@ -217,7 +232,9 @@ mod tests {
         assert_eq!(kinds(&paths).len(), paths.len());
         let categories: Vec<_> = ["/3-mugs", "/4-plates", "/en/3-mugs", "/en/4-plates"].map(str::to_owned).into();
         assert_eq!(kinds(&categories), categories);
-        assert_eq!(kinds(&["/17".to_owned(), "/18".to_owned(), "/3-mugs/17-red.html".to_owned()]), ["/*", "/3-mugs/*"]);
+        let numbers: Vec<_> = ["/17", "/18", "/19", "/3-mugs/17-red.html"].map(str::to_owned).into();
+        assert_eq!(kinds(&numbers), ["/*", "/3-mugs/*"]);
+        assert_eq!(kinds(&numbers[..2]), ["/17", "/18"], "too few pages are no evidence");
         let below = words.map(|word| format!("/shop/{word}"));
         assert_eq!(kinds(&below), ["/shop/*", "/shop/cart", "/shop/login"]);
     }

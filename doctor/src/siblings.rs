@@ -63,6 +63,16 @@ pub fn join(mut kinds: BTreeMap<String, PagesOfKind>, site: &Site) -> BTreeMap<S
     kinds
 }
 
+/// Returns whether at least [`MIN_PAGES`] pages at the top of the site have one template: then the last segment of the path names an item.
+pub fn are_at_top(sample: &[Examined]) -> bool {
+    let is_at_top = |page: &&Examined| {
+        let name = page.path.trim_matches('/');
+        !name.is_empty() && !name.contains('/') && !has_personal_name(&page.path)
+    };
+    let templates: Vec<_> = sample.iter().filter(is_at_top).filter_map(|page| page.template.as_ref()).collect();
+    templates.iter().any(|one| templates.iter().filter(|other| one.is_like(other)).count() >= MIN_PAGES)
+}
+
 /// The remark on a joined kind.
 pub fn note(kind: &str, pages: &[&Examined]) -> String {
     format!(

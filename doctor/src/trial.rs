@@ -19,6 +19,7 @@ use super::{
     render::{self, NotStored, set_cookies},
     settings::Settings,
     shop::Shop,
+    siblings,
     visitor::Visitors,
 };
 use url::Url;
@@ -102,6 +103,7 @@ impl Trial<'_> {
                 reason,
                 kind,
                 may_be_item: self.siblings.is_empty(),
+                has_siblings_at_top: siblings::are_at_top(self.sample),
                 path: key.as_ref().map_or(page.path.as_str(), PageKey::path),
                 is_claimed: page.is_claimed(),
                 harmless_cookies: &page.harmless_cookies(),

@@ -319,30 +319,6 @@ fn the_session_of_a_public_page_is_personal_unless_the_account_sees_the_same_pag
 }
 
 #[test]
-fn many_products_at_the_top_are_items_and_known_names_stay_personal() {
-    let page = |cookie: bool| {
-        move |asked: &Asked| {
-            let links =
-                ('a'..='z').map(|name| format!("<a href='/blue-{name}-mug'>Mug</a>")).collect::<Vec<_>>().concat();
-            let page = Reply::html(format!("{links}<a href='/cart'>Cart</a>"));
-            if cookie { page.with("set-cookie", &format!("sid=of-{}; Path=/", asked.number)) } else { page }
-        }
-    };
-    let report = Shop::start(page(false)).examine(&[]);
-    let mugs = kind(&report, "/*");
-    assert_eq!(
-        (&report["vars"]["ITEM_ROUTES"], &mugs["hit_ratio_with_rules"]),
-        (&json!("/{item}"), &json!(1.0)),
-        "{report:#}"
-    );
-    let personal = format!("{},", report["vars"]["PATHS_PERSONAL"].as_str().unwrap());
-    assert!(["/cart", "/account", "/login"].iter().all(|path| personal.contains(&format!(" {path},"))), "{personal}");
-    assert_eq!(kind(&report, "/cart")["hit_ratio_with_rules"], json!(0.0));
-    let report = Shop::start(page(true)).examine(&[]);
-    assert_eq!(report["vars"].get("ITEM_ROUTES"), None, "a rule for the cookie would hold for all pages");
-}
-
-#[test]
 fn paths_of_logins_are_proposed() {
     let report =
         Shop::start(|_: &Asked| Reply::html("<a href='/accounts/login/'>Sign in</a><form method=post></form>"))

@@ -1,6 +1,7 @@
 //! The doctor in front of small shops, each a real HTTP server in the test's process.
 //!
 //! - [`decisions`]: stored or not, the rules, the variables to paste.
+//! - [`at_top`]: products at the top of the site.
 //! - [`cookies`]: the rules for cookies that each page sets.
 //! - [`dangers`]: shops that would show a visitor's page to another one.
 //! - [`noise`]: content that changes at each request.
@@ -15,6 +16,7 @@
 //! - [`events`]: pages with carts and forms of their own below them.
 //! - [`errors`]: shops that the doctor cannot examine.
 
+mod at_top;
 mod cookies;
 mod crawl;
 mod dangers;
