@@ -163,6 +163,7 @@ impl Crawl<'_> {
         let ids: Vec<_> = values.into_iter().filter(|value| value.len() >= MIN_ID).collect();
         for link in found.into_iter().map(|link| links::without_session(link, &ids)) {
             if self.robots.allows(&link) {
+            self.shop.remember(Pieces::of(&html, CsrfTokens::Personal).texts());
                 sample.switchers.add_link(&link);
                 frontier.add(link, self.rules);
             } else {

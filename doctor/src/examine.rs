@@ -19,6 +19,7 @@ use super::{
     difference::{self, Difference},
     links,
     pieces::Pieces,
+    random,
     render::{self, NotStored, SharedRender, set_cookies},
     shop::{Page, Shop, is_trouble},
     template::Template,
@@ -133,7 +134,11 @@ impl Examiner<'_> {
             let is_signed_in = *visitor == Visitor::SignedIn;
             let variant = variant.unwrap_or_default();
             let request = VisitorRequest { key: &key, url, cookies, variant, is_signed_in };
-            let differences = self.of_visitor(shared, page, &request, noise).await?;
+            let mut differences = self.of_visitor(shared, page, &request, noise).await?;
+            if has_random_content && *visitor == Visitor::WithAnalytics {
+                // The shop does not know this visitor either.
+                differences.retain(random::is_personal);
+            }
             let gets_stored_page = self.gets(shared.stored.as_ref().ok().map(|page| &**page), Some(cookies));
             let rules = &self.app.config.page.cookies;
             let ignored = visitor::ignored_cookies(cookies, rules).filter(|_| *visitor != Visitor::SignedIn);
@@ -323,7 +328,7 @@ impl Examined {
     /// them.
     pub fn unsafe_to_share(&self) -> Option<Vec<Difference>> {
         self.verdict.as_ref().ok()?;
-        let renders = self.renders_differ.iter().flatten();
+        let renders = self.renders_differ.iter().flatten().filter(|_| !self.has_random_content);
         let visits = self.visits.iter().filter(|visit| visit.gets_stored_page).flat_map(|visit| &visit.differences);
         let differences: Vec<_> = renders.chain(visits).cloned().collect();
         (!differences.is_empty()).then_some(differences)

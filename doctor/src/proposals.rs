@@ -38,7 +38,7 @@ impl Diagnosis {
         let Some((page, _)) = refused.first() else { return Ok(settings) };
         // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
         let is_unsafe = |page: &&&Examined| {
-            let between = page.renders_differ.iter().flatten();
+            let between = page.renders_differ.iter().flatten().filter(|_| !page.has_random_content);
             between.into_iter().any(|found| !found.kind.is_token())
         };
         if let Some(page) = pages.iter().find(is_unsafe) {

@@ -1,7 +1,14 @@
 //! Visible content that changes at each request, also for one visitor: random products, a counter, or the question of a form. It belongs
 //! to no visitor.
+//!
+//! Without cookies, a shop knows a visitor only by the address and the headers, and those of the doctor never change. But a page may
+//! name its reader without knowing them: a number in a queue, or a code of a discount. Such a value is new in each render. Values that
+//! occur again, in another render or on another page, are drawn from a list that all visitors see.
 
-use std::{collections::HashSet, ops::Range};
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::Range,
+};
 
 use edgefront::page_cache::PageKey;
 use http::HeaderValue;
@@ -12,17 +19,26 @@ use super::{
     difference::{Difference, DifferenceKind},
     examine::Examiner,
     pieces::Pieces,
-    render::SharedRender,
+    render::{SharedRender, set_cookie_pairs},
     shop::Page,
     visitor::Visitor,
 };
 
 /// Pages of one visitor that are compared. With fewer, random content is often the same by chance.
 const REQUESTS: usize = 3;
+/// Renders in which the values of random content may occur again.
+const MORE_RENDERS: usize = 8;
+
+/// Returns whether a difference is no random content: tokens and ids belong to one visitor, although they may change at each request.
+pub fn is_personal(found: &Difference) -> bool {
+    let is_other = matches!(found.kind, DifferenceKind::CookieValue | DifferenceKind::Status);
+    found.kind.is_token() || is_other || found.changes.has_id
+}
 
 impl Examiner<'_> {
-    /// Returns whether a stored page has random content: its visible text differs between two visitors without cookies, and all these
-    /// places also change between requests of one session. None as for [`Examiner::examine`].
+    /// Returns whether a page has random content: it differs between two visitors without cookies, and all these places also change
+    /// between requests of one session. If the page is not stored, or the shop sets no cookies, its values must also
+    /// [occur again](Examiner::occur_again). None as for [`Examiner::examine`].
     pub async fn has_random_content(
         &self,
         first: &SharedRender,
@@ -31,18 +47,26 @@ impl Examiner<'_> {
         own: &[(Visitor, Page, HeaderValue)],
     ) -> Option<bool> {
         let is_visible = differences.iter().any(|found| found.kind == DifferenceKind::VisibleText);
-        // Tokens and ids belong to one visitor, although they may change at each request.
-        let is_personal = |found: &Difference| {
-            found.kind.is_token() || found.kind == DifferenceKind::CookieValue || found.changes.has_id
-        };
         let rules = &self.app.config.page.cookies;
         let has_session = |own: &&(Visitor, Page, HeaderValue)| {
             own.0 != Visitor::WithAnalytics && chance::keeps_session(&own.1, &own.2, rules)
         };
-        let is_candidate = is_visible && first.stored.is_ok() && !differences.iter().any(is_personal);
-        let Some((_, page, cookies)) = own.iter().find(has_session).filter(|_| is_candidate) else {
+        if !is_visible || differences.iter().any(is_personal) {
             return Some(false);
+        }
+        // The shop sets no cookie for a visitor without an account.
+        let has_no_cookies = |(visitor, page, _): &(Visitor, Page, HeaderValue)| match visitor {
+            Visitor::SignedIn => true,
+            Visitor::WithAnalytics => set_cookie_pairs(&page.headers).is_empty(),
+            Visitor::WithoutCookies | Visitor::WithOwnCookies => false,
         };
+        if own.iter().all(has_no_cookies) && self.occur_again(first, differences, key).await? {
+            return Some(true);
+        }
+        let Some((_, page, cookies)) = own.iter().find(has_session) else { return Some(false) };
+        if first.stored.is_err() && !self.occur_again(first, differences, key).await? {
+            return Some(false);
+        }
         let pieces = |html: &str| Pieces::of(html, self.csrf_tokens());
         let mut pages = vec![pieces(&page.text())];
         while pages.len() < REQUESTS {
@@ -50,6 +74,28 @@ impl Examiner<'_> {
         }
         let places: Vec<_> = differences.iter().map(|found| found.pieces.clone()).collect();
         Some(is_random(&pieces(&first.text()), &places, &pages))
+    }
+
+    /// Returns whether the tags and texts by which two visitors' pages differ occur in other renders, or on other pages.
+    async fn occur_again(&self, first: &SharedRender, differences: &[Difference], key: &PageKey) -> Option<bool> {
+        let pieces = |render: &SharedRender| Pieces::of(&render.text(), self.csrf_tokens());
+        let one = pieces(first);
+        let places = differences.iter().filter_map(|found| one.texts().get(found.pieces.clone()));
+        let mut open: BTreeSet<String> = places.flatten().cloned().collect();
+        // The first page may lack the content, so that of a second one counts, too.
+        let second = pieces(&self.render(key).await?);
+        let changed = one.changes_to(&second).into_iter().filter_map(|(_, at)| second.texts().get(at));
+        open.extend(changed.flatten().cloned());
+        let is_in_both = |text: &String| one.texts().contains(text) && second.texts().contains(text);
+        open.retain(|text| !(self.shop.has_shown(text) || is_in_both(text)));
+        for _ in 0..MORE_RENDERS {
+            if open.is_empty() {
+                break;
+            }
+            let other = pieces(&self.render(key).await?);
+            open.retain(|text| !other.texts().contains(text));
+        }
+        Some(open.is_empty())
     }
 }
 

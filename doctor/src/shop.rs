@@ -4,7 +4,7 @@
 use std::{
     borrow::Cow,
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -53,6 +53,8 @@ pub struct Shop {
     waited: Cell<Duration>,
     /// The pages with ESI that edgefront's code got, by their addresses.
     templates: RefCell<HashMap<String, Bytes>>,
+    /// The tags and texts of the pages that the crawl has read.
+    shown: RefCell<HashSet<String>>,
 }
 
 /// A response with its body.
@@ -94,12 +96,23 @@ impl Shop {
             requests: Cell::new(0),
             waited: Cell::default(),
             templates: RefCell::default(),
+            shown: RefCell::default(),
         })
     }
 
     /// The page with ESI that edgefront's code got last from this address.
     pub fn template(&self, url: &str) -> Option<Bytes> {
         self.templates.borrow().get(url).cloned()
+    }
+
+    /// Remembers the tags and texts of a page that the crawl has read.
+    pub fn remember(&self, texts: &[String]) {
+        self.shown.borrow_mut().extend(texts.iter().cloned());
+    }
+
+    /// Returns whether a page that the crawl has read has this tag or text.
+    pub fn has_shown(&self, text: &str) -> bool {
+        self.shown.borrow().contains(text)
     }
 
     /// Number of requests that the shop got.

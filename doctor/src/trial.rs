@@ -141,7 +141,7 @@ impl Trial<'_> {
 
     /// Compares the renders for two visitors again, if they differed and a CSRF cookie may make them equal.
     async fn renders(&self, app: &Rc<App>, page: &Examined, key: &PageKey) -> Renders {
-        if !page.has_different_renders() {
+        if !page.has_different_renders() || page.has_random_content {
             return Renders::Equal;
         }
         let is_covered = app.config.page.cookies.csrf.is_some() && {
@@ -251,7 +251,9 @@ impl Trial<'_> {
         let others = others.filter(|other| is_affected(other) || is_sibling(other));
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         for page in std::iter::once(page).chain(others) {
-            let Some(with_rules) = examiner.examine(&page.url).await else { return Ok(not_verified(&page.url)) };
+            let Some(mut with_rules) = examiner.examine(&page.url).await else { return Ok(not_verified(&page.url)) };
+            // A page that was not stored had to prove more.
+            with_rules.has_random_content &= page.has_random_content;
             let is_in_danger = with_rules.verdict.is_ok() && self.endangered.contains(&page.url);
             let differences = with_rules.unsafe_to_share().or_else(|| is_in_danger.then(Vec::new));
             if let Some(differences) = differences {

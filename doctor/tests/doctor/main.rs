@@ -7,6 +7,7 @@
 //! - [`noise`]: content that changes at each request.
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
+//! - [`random`]: random products.
 //! - [`parameters`]: products that a query parameter names.
 //! - [`session_choices`]: sessions that keep the language.
 //! - [`session_ids`]: links with the id of a session.
@@ -28,6 +29,7 @@ mod holes;
 mod negotiation;
 mod noise;
 mod parameters;
+mod random;
 mod session_choices;
 mod session_ids;
 mod siblings;
