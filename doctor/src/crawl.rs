@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use edgefront::config::rules::UrlRules;
+use edgefront::{config::rules::UrlRules, proxy::cookie_name};
 use http::{HeaderMap, StatusCode, header};
 use reqwest::cookie::CookieStore as _;
 use url::Url;
@@ -11,7 +11,7 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
-    negotiation::{PreferenceCookie, Switchers, is_switch, other_homes, preference_cookies},
+    negotiation::{PreferenceCookie, Switchers, chosen_cookies, is_switch, other_homes, preference_cookies},
     pieces::Pieces,
     robots::Robots,
     shop::{NoPage, Page, Shop, is_trouble, redirect},
@@ -111,9 +111,16 @@ impl Crawl<'_> {
     async fn get(&self, url: &Url, sample: &mut Sample) -> Result<Page, NoPage> {
         let own = Some(&self.visitors.own).filter(|_| !is_switch(url));
         let page = self.shop.get(url, own.and_then(|own| own.cookies(url)).as_ref()).await?;
+        // The visitor chooses nothing.
+        let home = sample.pages.first().unwrap_or(url);
+        let chosen = chosen_cookies(url, &page, home);
+        sample.switchers.redirects.add(url, &page, home);
         if let Some(own) = own {
-            own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
+            let all = page.headers.get_all(header::SET_COOKIE).iter();
+            let mut kept = all.filter(|line| !chosen.iter().any(|cookie| cookie.name() == cookie_name(line)));
+            own.set_cookies(&mut kept, url);
         }
+        sample.preference_cookies.extend(chosen);
         sample.preference_cookies.extend(preference_cookies(&page.headers));
         Ok(page)
     }
@@ -156,6 +163,7 @@ impl Crawl<'_> {
                 |link: &Url| links::page_of_site(link.clone(), url).is_some_and(|link| self.robots.allows(&link));
             sample.switchers.add_forms(&html, url, may_request);
             sample.traces.look_at(page, &found);
+            self.shop.remember(Pieces::of(&html, CsrfTokens::Personal).texts());
             sample.pages.push(url.clone());
         }
         let own = self.visitors.own.cookies(url);
@@ -163,7 +171,6 @@ impl Crawl<'_> {
         let ids: Vec<_> = values.into_iter().filter(|value| value.len() >= MIN_ID).collect();
         for link in found.into_iter().map(|link| links::without_session(link, &ids)) {
             if self.robots.allows(&link) {
-            self.shop.remember(Pieces::of(&html, CsrfTokens::Personal).texts());
                 sample.switchers.add_link(&link);
                 frontier.add(link, self.rules);
             } else {

@@ -5,11 +5,7 @@ use std::{
     rc::Rc,
 };
 
-use edgefront::{
-    App,
-    config::{item_routes::ItemRoutes, rules::UrlRules},
-    page_cache::PageKey,
-};
+use edgefront::{App, config::item_routes::ItemRoutes, page_cache::PageKey};
 use serde_json::Value;
 use url::Url;
 use xtask::failure::Failure;
@@ -22,17 +18,18 @@ use super::{
     difference::Difference,
     examine::{Examined, Examiner},
     files, fragments,
-    groups::{self, GroupCookie},
     kinds::{self, Shape},
     login,
-    negotiation::{self, Finding, Switchers},
+    negotiation::{Finding, Switchers},
+    personal::has_personal_name,
     render,
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
     robots::Robots,
     settings::Settings,
     shop::Shop,
     siblings::{self, PagesOfKind, Site},
-    visitor::{self, Visitor, Visitors},
+    variants,
+    visitor::{Visitor, Visitors},
 };
 
 /// Runs the command.
@@ -55,7 +52,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let given = Settings::new(start, arguments.preset.as_deref(), &arguments.variables)?;
     let config = given.config()?.page;
     let shop = Rc::new(Shop::new(start, arguments.pause, config.max_bytes)?);
-    let visitors = Visitors::new(arguments.login.as_deref())?;
+    let mut visitors = Visitors::new(arguments.login.as_deref())?;
     let robots = Robots::read(&shop, start).await?;
     let crawl = Crawl { shop: &shop, robots: &robots, visitors: &visitors, rules: &config.urls };
     let mut sample = crawl.run(start, arguments.pages).await?;
@@ -66,6 +63,10 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     // A request for such an address would change the language of the --login session.
     let choices = settings.config()?.page.urls.choices;
     sample.pages.retain(|url| !choices.contains(url.path(), url.query()));
+    if sample.switchers.redirects.links().any(|link| choices.contains(link.path(), link.query())) {
+        // The crawl has chosen.
+        visitors.start_again(&shop, &sample.pages).await;
+    }
     let app = render::edgefront(&settings, &shop)?;
     let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
     let has_item =
@@ -76,6 +77,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     // First, because all other steps then know the cookies that keep a visitor's preferences.
     diagnosis.find_variants(&sample).await;
     diagnosis.examine_variants_again().await?;
+    diagnosis.compare_countries(&sample).await;
     let kinds = diagnosis.kinds(&sample);
     let judged = diagnosis.judge(kinds).await?;
     let (dangers, reports) = diagnosis.complete_rules(judged.kinds, &given).await?;
@@ -111,20 +113,10 @@ fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetRe
 /// The rules for links to a language or a currency that the session keeps.
 async fn rules_of_links(shop: &Shop, sample: &Sample, settings: &Settings) -> Result<Vec<Finding>, Failure> {
     let rules = settings.config()?.page.urls;
-    let mut pages: Vec<_> = sample.pages.first().into_iter().chain(page_of_largest_kind(sample, &rules)).collect();
+    let mut pages: Vec<_> =
+        sample.pages.first().into_iter().chain(variants::page_of_largest_kind(sample, &rules)).collect();
     pages.dedup();
     Ok(sample.switchers.rules_of_links(shop, &pages, &rules.choices).await)
-}
-
-/// The first page of the kind with the most pages, which are mostly products.
-fn page_of_largest_kind<'a>(sample: &'a Sample, rules: &UrlRules) -> Option<&'a Url> {
-    let shapes: Vec<_> = sample.addresses.iter().map(|url| Shape::of(url, rules)).collect();
-    let patterns = kinds::patterns(&shapes);
-    let kind = |page: &Url| sample.addresses.iter().zip(&patterns).find(|(url, _)| *url == page).map(|(_, kind)| kind);
-    let size =
-        |page: &&Url| kind(page).map_or(0, |own| sample.pages.iter().filter(|other| kind(other) == Some(own)).count());
-    // `max_by_key` returns the last maximum: hence `rev`.
-    sample.pages.iter().rev().max_by_key(size)
 }
 
 async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {
@@ -179,41 +171,13 @@ impl Diagnosis {
         siblings::join(kinds, &Site { examined: &self.examined, addresses: &addresses, linked: &sample.linked })
     }
 
-    /// Finds the languages, devices, formats and groups that have pages of their own.
-    async fn find_variants(&mut self, sample: &Sample) {
-        let config = &self.app.config.page;
-        let found = negotiation::find(&self.shop, &self.examined, config, &sample.preference_cookies).await;
-        self.add(found);
-        let groups = groups::find(&self.examined, &self.app.config.page.cookies);
-        self.visitors.group_cookies = groups.iter().map(GroupCookie::cookie).collect();
-        self.add(groups.iter().map(GroupCookie::finding).collect());
-    }
-
-    /// Examines pages again in the variant that a newly varied cookie selects, if they differ for a visitor with this cookie.
-    async fn examine_variants_again(&mut self) -> Result<(), Failure> {
-        let app = render::edgefront(&self.settings, &self.shop)?;
-        let has_variant = |config, url: &Url| {
-            self.visitors.with_cookies(url).iter().any(|(_, cookies)| visitor::variant(cookies, config).is_some())
-        };
-        let examiner = Examiner { app: app.clone(), shop: &self.shop, visitors: &self.visitors };
-        for page in &mut self.examined {
-            let is_new = has_variant(&app.config.page, &page.url) && !has_variant(&self.app.config.page, &page.url);
-            let differs = page.has_different_renders() || page.visits.iter().any(|visit| !visit.differences.is_empty());
-            if is_new && (differs || !self.visitors.group_cookies.is_empty()) {
-                eprintln!("...  examining {} again, with its varied cookies", page.url);
-                if let Some(again) = examiner.examine(&page.url).await {
-                    *page = again;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Judges each kind of pages, and looks for rules that store its pages.
     async fn judge(&mut self, kinds: BTreeMap<String, PagesOfKind>) -> Result<JudgedKinds, Failure> {
         let endangered = self.endangered(&kinds);
         let mut judged = JudgedKinds { kinds: Vec::new(), declared: Vec::new(), noise: Vec::new() };
-        for (kind, of_kind) in kinds {
+        // A rule for `/shop/*` also holds for `/shop/login`, so pages of one visitor come first.
+        let (personal, others): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|(kind, _)| has_personal_name(kind));
+        for (kind, of_kind) in personal.into_iter().chain(others) {
             let mut report = KindReport::of(&kind, &self.pages(&of_kind.pages), &self.app.config.page);
             self.settings = self.find_rules(&mut report, &of_kind, &endangered).await?;
             let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);
@@ -265,7 +229,7 @@ impl Diagnosis {
         Ok(())
     }
 
-    fn add(&mut self, findings: Vec<Finding>) {
+    pub(super) fn add(&mut self, findings: Vec<Finding>) {
         for Finding { note, rules } in findings {
             self.notes.push(note);
             self.settings = self.settings.with_rules(&rules);

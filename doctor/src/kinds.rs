@@ -86,7 +86,10 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
             let is_top = is_top(pattern);
             let many = if is_top { MANY_AT_TOP } else { MANY };
             let is_one_of_many = || {
-                siblings.get(&(pattern.clone(), shape.is_last(depth))).is_some_and(|siblings| siblings.len() >= many)
+                // `/shop/cart` is none of the many products `/shop/item-7`.
+                let siblings = siblings.get(&(pattern.clone(), shape.is_last(depth)));
+                let siblings = siblings.into_iter().flatten();
+                siblings.filter(|sibling| !sibling.bytes().any(|byte| byte.is_ascii_digit())).count() >= many
             };
             let is_literal = segment.is_empty() || segment == "{item}";
             let are_many_numbered = || {
@@ -113,9 +116,6 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
     patterns.into_iter().zip(shapes).map(with_parameters).collect()
 }
 
-/// The pattern in `ITEM_ROUTES` for the pages of a kind. Only the last segment can name the item: a page below an item, such as its
-/// reviews, would count as a view of the item. The number of a list's page names nothing.
-pub fn item_route(kind: &str) -> Option<String> {
 /// Returns whether a segment at the top has a digit. The name of a category may begin with its number, as in `/3-mugs` of `PrestaShop`.
 fn has_own_digit(segment: &str) -> bool {
     let is_numbered = segment.starts_with(|first: char| first.is_ascii_digit())
@@ -123,6 +123,9 @@ fn has_own_digit(segment: &str) -> bool {
     segment.bytes().any(|byte| byte.is_ascii_digit()) && !is_numbered
 }
 
+/// The pattern in `ITEM_ROUTES` for the pages of a kind. Only the last segment can name the item: a page below an item, such as its
+/// reviews, would count as a view of the item. The number of a list's page names nothing.
+pub fn item_route(kind: &str) -> Option<String> {
     let before = kind.trim_end_matches('/').strip_suffix("/*")?;
     let is_list = before.is_empty() || before.contains(['*', '?']) || before.ends_with("/page");
     (!is_list).then(|| kind.replace('*', "{item}"))
@@ -237,6 +240,9 @@ mod tests {
         assert_eq!(kinds(&numbers[..2]), ["/17", "/18"], "too few pages are no evidence");
         let below = words.map(|word| format!("/shop/{word}"));
         assert_eq!(kinds(&below), ["/shop/*", "/shop/cart", "/shop/login"]);
+        let numbered: Vec<_> =
+            (0..8).map(|number| format!("/shop/item-{number}")).chain(["/shop/bag".to_owned()]).collect();
+        assert_eq!(kinds(&numbered), ["/shop/*", "/shop/bag"]);
     }
 
     #[test]

@@ -19,13 +19,31 @@ pub const RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one networ
 pub const SEGMENTS: [&str; 9] =
     ["login", "signin", "sign-in", "sign_in", "register", "signup", "sign-up", "sign_up", "log-in"];
 
+/// Segments in other languages.
+const TRANSLATED: [&str; 14] = [
+    "anmelden",
+    "anmeldung",
+    "einloggen",
+    "registrieren",
+    "registrierung",
+    "connexion",
+    "inscription",
+    "accedi",
+    "registrati",
+    "iniciar-sesion",
+    "inloggen",
+    "aanmelden",
+    "logowanie",
+    "prihlaseni",
+];
+
 /// The ends of the paths with Rails' form to sign in. The form is sent to the path before `/new`.
 const NEW_SESSIONS: [&str; 2] = ["/session/new", "/sessions/new"];
 
 /// Returns whether visitors sign in or register at the pages of a kind.
 pub fn is_login(kind: &str) -> bool {
     let path = kind.split('?').next().unwrap_or_default().to_ascii_lowercase();
-    is_new_session(&path) || path.split('/').any(|segment| SEGMENTS.contains(&segment))
+    is_new_session(&path) || path.split('/').any(|segment| SEGMENTS.contains(&segment) || TRANSLATED.contains(&segment))
 }
 
 fn is_new_session(path: &str) -> bool {

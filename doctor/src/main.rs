@@ -18,6 +18,7 @@
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages. [`fragments`]: those that the shop marks itself (ESI).
 //! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own. A shop keeps a visitor's
 //!   preference in a cookie or in the session.
+//!   [`variants`]: the rules for all of them.
 //! - [`files`]: scripts that start the session which the rules keep away from the pages.
 //! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`proposals`]: the
 //!   rules for a kind of pages. [`report`]: the result as text or JSON.
@@ -58,6 +59,7 @@ mod tell_tales;
 mod template;
 mod tokens;
 mod trial;
+mod variants;
 mod visitor;
 
 use std::process::ExitCode;

@@ -16,6 +16,8 @@ use serde::Serialize;
 use url::Url;
 use xtask::failure::Failure;
 
+use super::shop::Shop;
+
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
 const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
     _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
@@ -75,6 +77,16 @@ impl Visitors {
         }
         let login = HeaderValue::from_str(text).map_err(|_| refused("--login is not a Cookie header"))?;
         Ok(Self { own: Jar::default(), group_cookies: Vec::new(), login: Some(login) })
+    }
+
+    /// Replaces the cookies of the crawl by those of a new visitor of these pages.
+    pub async fn start_again(&mut self, shop: &Shop, pages: &[Url]) {
+        self.own = Jar::default();
+        for url in pages {
+            if let Ok(page) = shop.get(url, self.own.cookies(url).as_ref()).await {
+                self.own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
+            }
+        }
     }
 
     /// The visitors with cookies, and what they send to `url`. A visitor without cookies for it is left out.

@@ -54,6 +54,9 @@ pub async fn find(shop: &Shop, pages: &[&Url]) -> Option<Languages> {
         let own = language_of(&default.page).map_or_else(|| "en".to_owned(), |own| primary(&own));
         // The shop chooses one of the others if it has a second language. The page may announce a wrong one.
         let mut accepted = vec![all_except(&own), own.clone()];
+        // A region may have prices of its own.
+        let is_region = |language: &&str| language.strip_prefix(own.as_str()).is_some_and(|end| end.starts_with('-'));
+        accepted.extend(LANGUAGES.into_iter().filter(is_region).map(str::to_owned));
         // A shop may read the preferred language only.
         accepted.extend(alternates(&default.page).into_iter().filter(|language| *language != own));
         if default.is_same_for_all(&accepted).await? {

@@ -2,15 +2,19 @@
 //! spelling of a browser selects a page of its own, and edgefront keeps at most 16 of them.
 //!
 //! - `languages`, `devices`, `accept`: the values of the three headers, for `HEADERS_NORMALIZED`.
+//! - `countries`: the country of the visitor, from a header or the address.
 //! - `compare`: the comparison of two pages.
 //!
 //! A shop keeps a visitor's `preference`, a language or a currency, in one of two ways. The crawl collects the addresses and the cookies:
-//! - `switchers`: links and forms after which the session keeps it. Each becomes a rule of `CHOICES`.
+//! - `switchers`: links and forms after which the session keeps it. Each becomes a rule of `CHOICES`. `effects`: links without a name of a
+//!   preference.
 //! - `preference_cookies`: cookies that keep it. `varied_rule`: each becomes a rule of `COOKIES_VARIED`.
 
 mod accept;
 mod compare;
+mod countries;
 mod devices;
+mod effects;
 mod languages;
 mod preference;
 mod preference_cookies;
@@ -21,8 +25,11 @@ use std::collections::BTreeSet;
 
 use edgefront::{config::PageConfig, page_cache::Reason};
 use http::{HeaderName, header};
+use url::Url;
 
 pub use self::{
+    countries::{Countries, differences_by_address},
+    effects::chosen_cookies,
     languages::{is_language, other_homes},
     preference::is_switch,
     preference_cookies::{PreferenceCookie, preference_cookies},
@@ -35,6 +42,7 @@ use super::{advice::Rule, examine::Examined, shop::Shop, template::Template};
 const MAX_PAGES: usize = 3;
 
 const VARIABLE: &str = "HEADERS_NORMALIZED";
+const HEADERS_VARIED: &str = "HEADERS_VARIED";
 const VARIED_RISK: &str = "each page is stored once for each value.";
 const SAME_RISK: &str = "all clients get the same page, also those that were not compared.";
 
@@ -57,11 +65,7 @@ pub async fn find(
     config: &PageConfig,
     set: &BTreeSet<PreferenceCookie>,
 ) -> Vec<Finding> {
-    let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
-    // No rule stores an error page for long, so its languages need none.
-    let is_error = |page: &Examined| page.template.as_ref().is_some_and(Template::is_error);
-    let shared: Vec<_> =
-        examined.iter().filter(|page| !is_personal(page) && !is_error(page) && page.vary.is_some()).collect();
+    let shared = shareable(examined);
     let mut findings = Vec::new();
     for name in [header::ACCEPT_LANGUAGE, header::USER_AGENT, header::ACCEPT] {
         if config.headers.normalized.iter().any(|rule| rule.name == name) {
@@ -93,12 +97,37 @@ pub async fn find(
         }
     }
     let has_language = findings.iter().flat_map(|found| &found.rules).any(|rule| rule.variable == "COOKIES_VARIED");
-    let wanted = if has_language { &[Preference::Currency][..] } else { &[Preference::Language, Preference::Currency] };
+    let all = [Preference::Language, Preference::Currency, Preference::PlaceOrTax];
+    let wanted = all.get(usize::from(has_language)..).unwrap_or_default();
     let urls: Vec<_> = spread(&shared).into_iter().map(|page| &page.url).collect();
     let rules = preference_cookies::rules(shop, &urls, set, wanted).await.into_iter();
     let rules = rules.filter(|(_, rule)| !rule.is_known(&config.cookies));
     findings.extend(rules.map(|(preference, rule)| Finding::of_cookie(preference, &rule)));
     findings
+}
+
+/// Looks for the ways by which the shop learns the visitor's country. A header that a rule names already is left out. None if the shop
+/// does not answer. `product`: a page of the largest kind.
+pub async fn find_countries(
+    shop: &Shop,
+    examined: &[Examined],
+    config: &PageConfig,
+    product: Option<&Url>,
+) -> Option<Countries> {
+    let pages = shareable(examined);
+    let product = pages.iter().find(|page| Some(&page.url) == product);
+    let mut urls: Vec<_> = product.into_iter().chain(pages.first()).map(|page| &page.url).collect();
+    urls.dedup();
+    eprintln!("...  comparing {} pages by country", urls.len());
+    countries::find(shop, &urls, |name| config.headers.varied.iter().any(|known| known == name)).await
+}
+
+/// The pages that edgefront may share.
+fn shareable(examined: &[Examined]) -> Vec<&Examined> {
+    let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
+    // No rule stores an error page for long, so it needs none.
+    let is_error = |page: &Examined| page.template.as_ref().is_some_and(Template::is_error);
+    examined.iter().filter(|page| !is_personal(page) && !is_error(page) && page.vary.is_some()).collect()
 }
 
 /// At most [`MAX_PAGES`] pages from the whole list.
@@ -146,7 +175,7 @@ impl Finding {
         let remedy = remedy.trim_end_matches('.');
         if varying == 0 {
             let each = if rules.is_empty() { "each spelling of it then selects a page of its own, so " } else { "" };
-            rules.push(Rule { variable: "HEADERS_VARIED", value: name.to_string(), risk: VARIED_RISK });
+            rules.push(Rule { variable: HEADERS_VARIED, value: name.to_string(), risk: VARIED_RISK });
             let note = format!(
                 "pages differ by {name}, but no Vary names it, so visitors would get each other's variant: HEADERS_VARIED \
                  {name} keeps them apart, and {each}{remedy}"

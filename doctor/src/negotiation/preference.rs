@@ -44,7 +44,7 @@ impl Preference {
     pub fn named_in(address: &str) -> Self {
         if address.to_ascii_lowercase().contains("currenc") {
             Self::Currency
-        } else if sets_place_or_tax(address) {
+        } else if sets_place_or_tax(address) || selects_place(address) {
             Self::PlaceOrTax
         } else {
             Self::Language
@@ -71,9 +71,21 @@ impl Preference {
     }
 }
 
+/// Returns whether the end of a path sets a place or a tax to a number or a code, such as `/store/select/5`.
+fn selects_place(address: &str) -> bool {
+    let path = address.split('?').next().unwrap_or_default().trim_end_matches('/');
+    let segments: Vec<_> = path.rsplit('/').take(3).collect();
+    let is_value = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_digit())
+            || text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    let names = |one: &str, other: &str| sets_place_or_tax(&format!("{one}-{other}"));
+    matches!(segments.as_slice(), [value, one, other] if !value.is_empty() && is_value(value) && names(other, one))
+}
+
 /// Returns whether an address or a name has a word for a language or a currency, or sets a place.
 pub fn names_preference(address: &str) -> bool {
-    if sets_place_or_tax(address) {
+    if sets_place_or_tax(address) || selects_place(address) {
         return true;
     }
     let address = address.to_ascii_lowercase();
@@ -102,10 +114,12 @@ fn sets_place_or_tax(address: &str) -> bool {
 /// Returns whether a link sets a language or a currency, such as `/currency/USD` or `?lang=de`, or a place.
 pub fn is_switch(url: &Url) -> bool {
     let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let has_value =
-        Preference::of(last).is_some() || url.query_pairs().any(|(_, value)| Preference::of(&value).is_some());
+    let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    let has_value = is_number
+        || Preference::of(last).is_some()
+        || url.query_pairs().any(|(_, value)| Preference::of(&value).is_some());
     let address = &url[url::Position::BeforePath..];
-    sets_place_or_tax(address) || has_value && names_preference(address)
+    sets_place_or_tax(address) || selects_place(address) || has_value && names_preference(address)
 }
 
 #[cfg(test)]
@@ -115,12 +129,27 @@ mod tests {
     #[test]
     fn switchers_are_known_by_name_and_value() {
         let is_switch = |address: &str| is_switch(&Url::parse("https://shop.example").unwrap().join(address).unwrap());
-        for address in
-            ["/set-country/AT", "/changeStore?id=7", "/?switch_vat=1", "/selectbranch/7", "/a/country-select"]
-        {
+        for address in [
+            "/store/select/5",
+            "/changecurrency/3",
+            "/de/change/country/at/",
+            "/set-country/AT",
+            "/changeStore?id=7",
+            "/?switch_vat=1",
+            "/selectbranch/7",
+            "/a/country-select",
+        ] {
             assert!(is_switch(address), "{address}");
         }
-        for address in ["/country/AT", "/store/set-of-mugs", "/store/change", "/taxis/select", "/mug-set?store=1"] {
+        for address in [
+            "/store/select/shoes",
+            "/currency-converter/3-mugs",
+            "/country/AT",
+            "/store/set-of-mugs",
+            "/store/change",
+            "/taxis/select",
+            "/mug-set?store=1",
+        ] {
             assert!(!is_switch(address), "{address}");
         }
         for address in ["/currency/USD", "/setCurrency?code=eur", "/de/lang/en_GB/", "/?locale=de&to=/"] {

@@ -58,6 +58,17 @@ pub struct PreferenceCookie {
     signature: Option<String>,
 }
 
+impl PreferenceCookie {
+    /// A cookie that a link sets to a value of its own.
+    pub const fn chosen(name: String, value: String) -> Self {
+        Self { preference: Preference::PlaceOrTax, name, value, signature: None }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// The cookies of a response that keep a preference.
 pub fn preference_cookies(headers: &HeaderMap) -> impl Iterator<Item = PreferenceCookie> {
     let pairs = set_cookie_pairs(headers);
@@ -80,6 +91,7 @@ pub async fn rules(
     for preference in preferences {
         let rule = match rule_of_set(shop, pages, set, *preference).await {
             Some(rule) => Some(rule),
+            None if *preference == Preference::PlaceOrTax => None,
             None => rule_of_known_names(shop, pages, *preference).await,
         };
         rules.extend(rule.map(|rule| (*preference, rule)));

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use edgefront::config::{Config, rules::Choices};
+use edgefront::{
+    config::{Config, rules::Choices},
+    proxy::cookie_name,
+};
 use html5gum::StartTag;
 use http::{HeaderValue, header};
 use reqwest::cookie::{CookieStore as _, Jar};
@@ -12,6 +15,7 @@ use url::Url;
 use super::{
     Finding,
     compare::ComparedPage,
+    effects::{Redirects, chosen_cookies},
     preference::{Preference, names_preference},
 };
 use crate::{
@@ -36,7 +40,7 @@ const MAX_RULES: usize = 5;
 const ACTIONS: [&str; 6] = ["action", "_action", "do", "cmd", "op", "task"];
 
 /// A valid entry of `CHOICES`, such as `/language/*` or `?route=common/language`.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SwitchRule(String);
 
 impl SwitchRule {
@@ -81,6 +85,8 @@ pub struct Switchers {
     links: BTreeMap<SwitchRule, BTreeMap<String, Url>>,
     /// The rules of forms, with their preference.
     forms: BTreeMap<SwitchRule, Preference>,
+    /// Links that may set a preference, although their names do not say so.
+    pub redirects: Redirects,
 }
 
 impl Switchers {
@@ -134,11 +140,16 @@ impl Switchers {
     /// The rules for links whose preference the session keeps. `pages`: the home page, which often has no prices, and one of a product.
     pub async fn rules_of_links(&self, shop: &Shop, pages: &[&Url], known: &Choices) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let is_known = |links: &BTreeMap<_, Url>| links.values().any(|link| known.contains(link.path(), link.query()));
-        for (rule, links) in self.links.iter().filter(|(_, links)| !is_known(links)) {
+        let is_known = |links: &[&Url]| links.iter().any(|link| known.contains(link.path(), link.query()));
+        let named: Vec<_> = self.links.iter().map(|(rule, links)| (rule.clone(), links.values().collect())).collect();
+        let has_name = |links: &[&Url]| links.iter().any(|link| SwitchRule::of_link(link).is_some());
+        let others = self.redirects.by_rule().into_iter().filter(|(_, links)| !has_name(links));
+        let others = others.filter_map(|(rule, links)| Some((SwitchRule::new(rule)?, links))).take(MAX_RULES);
+        let tried: Vec<(SwitchRule, Vec<&Url>)> = named.into_iter().chain(others).collect();
+        for (rule, links) in tried.iter().filter(|(_, links)| !is_known(links)) {
             eprintln!("...  trying {} in a session", rule.0);
             let trials = pages.iter().flat_map(|page| {
-                links.values().filter(move |link| link != page).take(MAX_LINKS).map(move |link| (*page, link))
+                links.iter().filter(move |link| **link != *page).take(MAX_LINKS).map(move |link| (*page, *link))
             });
             for (page, link) in trials {
                 if is_kept_by_session(shop, page, link).await == Some(true) {
@@ -255,7 +266,12 @@ async fn is_kept_by_session(shop: &Shop, page: &Url, link: &Url) -> Option<bool>
     let sent = sent.as_ref().map_or(Some(""), |cookies| cookies.to_str().ok())?;
     let mut before = ComparedPage::new(shop, page, header::COOKIE, sent).await?;
     before.learn_seconds().await?;
-    visit(shop, link, &jar).await?;
+    let answer = shop.get(link, cookies(&jar, link).as_ref()).await.ok().filter(|answer| !is_trouble(answer.status))?;
+    // A cookie with the chosen value is no session.
+    let chosen = chosen_cookies(link, &answer, page);
+    let all = answer.headers.get_all(header::SET_COOKIE).iter();
+    let mut kept = all.filter(|line| !chosen.iter().any(|own| own.name() == cookie_name(line)));
+    jar.set_cookies(&mut kept, link);
     if cookies(&jar, page).is_none() {
         return Some(false);
     }

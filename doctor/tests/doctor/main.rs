@@ -7,8 +7,10 @@
 //! - [`noise`]: content that changes at each request.
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
+//! - [`countries`]: shops that know the visitor's country.
 //! - [`random`]: random products.
 //! - [`parameters`]: products that a query parameter names.
+//! - [`choices_by_effect`]: links that choose without a name that says so.
 //! - [`session_choices`]: sessions that keep the language.
 //! - [`session_ids`]: links with the id of a session.
 //! - [`siblings`]: kinds of few pages with one template.
@@ -18,7 +20,9 @@
 //! - [`errors`]: shops that the doctor cannot examine.
 
 mod at_top;
+mod choices_by_effect;
 mod cookies;
+mod countries;
 mod crawl;
 mod dangers;
 mod decisions;

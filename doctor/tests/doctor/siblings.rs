@@ -156,3 +156,21 @@ fn holes_of_joined_pages_cover_the_tokens_that_only_other_pages_have() {
     });
     assert_eq!(kinds(&odd.examine(&[])).len(), 4);
 }
+
+/// A rule for the products drops the session of the login, too, if no other rule keeps the login personal first.
+#[test]
+fn a_login_beside_the_products_does_not_prevent_their_rules() {
+    let report = Shop::start(|asked: &Asked| {
+        let token = format!("b1946ac92492d2347c6235b4d26111{:08}", asked.number);
+        let links = (0..8).map(|number| format!("<a href='/shop/item-{number}'>Item</a>")).collect::<Vec<_>>().concat();
+        let form =
+            format!("<form method=post><input type=hidden name=_token value={token}><input type=password></form>");
+        let body = if asked.path == "/shop/login" { form } else { "<button>Add</button>".to_owned() };
+        let page = format!("<meta name=csrf-token content={token}>{links}<a href=/shop/login>Sign in</a>{body}");
+        Reply::html(page).with("set-cookie", &format!("sid=of-{}; Path=/", asked.number))
+    })
+    .examine(&[]);
+    let holes = report["vars"]["HOLES"].as_str().unwrap_or_default();
+    assert!(holes.contains("/shop/* meta[name='csrf-token'] <- token"), "{report:#}");
+    assert!(report["vars"]["PATHS_PERSONAL"].as_str().unwrap_or_default().contains("/shop/login"), "{report:#}");
+}
