@@ -252,7 +252,7 @@ impl Trial<'_> {
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         for page in std::iter::once(page).chain(others) {
             let Some(mut with_rules) = examiner.examine(&page.url).await else { return Ok(not_verified(&page.url)) };
-            // A page that was not stored had to prove more.
+            // The check for random content is stricter for a page that is not stored.
             with_rules.has_random_content &= page.has_random_content;
             let is_in_danger = with_rules.verdict.is_ok() && self.endangered.contains(&page.url);
             let differences = with_rules.unsafe_to_share().or_else(|| is_in_danger.then(Vec::new));

@@ -130,7 +130,7 @@ async fn drive(stream: TcpStream, queue: mpsc::Receiver<Request>, reply_timeout:
     let silence = Notify::new();
     let write = async {
         // An error means that the connection is lost. Replies that have arrived are still read. Silence closes the queue, so
-        // that the next request connects again. The callers do not notice silence if their clients leave before the limit.
+        // that the next request connects again. If clients leave before the limit, their requests cannot detect the silence.
         tokio::select! {
             _ = write_requests(writer, queue, sent) => {}
             () = silence.notified() => {}

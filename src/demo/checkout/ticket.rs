@@ -2,7 +2,7 @@
 //! order for each ticket. So two tabs that check out the same cart at once place one order, although each form has an order
 //! id of its own. A browser without the cookie lacks this protection.
 //!
-//! The ticket opens nothing, so a sibling host that plants one learns nothing.
+//! The ticket grants no access, so a sibling host that sets one gains nothing.
 
 use http::{
     HeaderMap, HeaderValue,
