@@ -111,7 +111,7 @@ impl Crawl<'_> {
     async fn get(&self, url: &Url, sample: &mut Sample) -> Result<Page, NoPage> {
         let own = Some(&self.visitors.own).filter(|_| !is_switch(url));
         let page = self.shop.get(url, own.and_then(|own| own.cookies(url)).as_ref()).await?;
-        // The visitor chooses nothing.
+        // The visitor of the crawl keeps the default choice, so that all pages belong to it.
         let home = sample.pages.first().unwrap_or(url);
         let chosen = chosen_cookies(url, &page, home);
         sample.switchers.redirects.add(url, &page, home);

@@ -64,7 +64,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let choices = settings.config()?.page.urls.choices;
     sample.pages.retain(|url| !choices.contains(url.path(), url.query()));
     if sample.switchers.redirects.links().any(|link| choices.contains(link.path(), link.query())) {
-        // The crawl has chosen.
+        // The crawl followed a link that changed the choice of its visitor.
         visitors.start_again(&shop, &sample.pages).await;
     }
     let app = render::edgefront(&settings, &shop)?;

@@ -86,7 +86,7 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
             let is_top = is_top(pattern);
             let many = if is_top { MANY_AT_TOP } else { MANY };
             let is_one_of_many = || {
-                // `/shop/cart` is none of the many products `/shop/item-7`.
+                // A page such as `/shop/cart` does not count as one of many products such as `/shop/item-7`.
                 let siblings = siblings.get(&(pattern.clone(), shape.is_last(depth)));
                 let siblings = siblings.into_iter().flatten();
                 siblings.filter(|sibling| !sibling.bytes().any(|byte| byte.is_ascii_digit())).count() >= many

@@ -60,7 +60,7 @@ pub fn route(kind: &str) -> Option<String> {
     Some(path)
 }
 
-/// A note if a page links the visitor of `--login` to all pages to sign in that it also links to a visitor without cookies. A shop
+/// A note if the page at `url` shows the visitor of `--login` the same links to sign in as a visitor without cookies. A shop
 /// can show a basket to a visitor without an account, so a different page does not prove that the visitor is signed in.
 pub async fn note_on_links(shop: &Shop, visitors: &Visitors, rules: &CookieRules, url: &Url) -> Option<String> {
     let (_, cookies) = visitors.with_cookies(url).into_iter().find(|(visitor, _)| *visitor == Visitor::SignedIn)?;

@@ -29,7 +29,7 @@ pub struct ComparedPage<'a> {
     pieces: Pieces,
     /// `pieces` knows those that change in a second, too.
     knows_seconds: bool,
-    /// The tags and texts of each page for the own value, if the content is random. None: not known yet.
+    /// If the content is random: the tags and texts of each page that the own value gets. None: not known yet.
     random: Option<Vec<HashSet<String>>>,
 }
 

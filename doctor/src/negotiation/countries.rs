@@ -149,7 +149,7 @@ impl<'a> Place<'a> {
         Some(Vec::new())
     }
 
-    /// The countries whose page is not that of a visitor without the header. None if there are too many for a rule. Random content costs
+    /// The countries whose page differs from the page without the header. None if there are too many for a rule. Random content costs
     /// many requests for each country, so only the [`PROBES`] are compared.
     async fn countries(&mut self, name: &'static str) -> Option<Option<Vec<&'static str>>> {
         let mut found = Vec::new();

@@ -124,7 +124,7 @@ async fn a_server_that_has_become_a_replica_is_left_at_its_first_refusal() {
 /// Freezes the owner of a slot, gives the slot to another server, and sends a command for it.
 async fn take_over(path: &str, command: &str, expected: &str) {
     let cluster = tokio::task::spawn_blocking(|| ServerCluster::start(3)).await.expect("no panic").expect("a cluster");
-    // Far beyond the test, so that only the slots can help.
+    // Longer than the test, so that only the new owner of the slot can answer.
     let options = Options { redis_timeout: PATIENCE * 2, ..Options::new(cluster.url(), TOKEN) };
     let rest = Rest { gateway: Gateway::start(options).await.expect("a gateway") };
     let ports = cluster.ports();
