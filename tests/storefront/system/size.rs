@@ -5,7 +5,7 @@ use std::{env, fs, io::Write, path::PathBuf};
 use flate2::{Compression, write::GzEncoder};
 
 /// The largest allowed size with the demo shop, gzipped, in bytes. `xtask/src/size.rs` limits the Worker without it.
-const LIMIT: usize = 696_200;
+const LIMIT: usize = 696_600;
 
 #[test]
 fn the_worker_in_workerd_is_within_its_size_limit() {
