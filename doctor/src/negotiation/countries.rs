@@ -149,8 +149,8 @@ impl<'a> Place<'a> {
         Some(Vec::new())
     }
 
-    /// The countries whose page differs from the page without the header. None if there are too many for a rule. Random content costs
-    /// many requests for each country, so only the [`PROBES`] are compared.
+    /// The countries whose page differs from the page without the header. `Some(None)`: too many for a rule. None: the shop does not
+    /// answer. Random content costs many requests for each country, so only the [`PROBES`] are compared.
     async fn countries(&mut self, name: &'static str) -> Option<Option<Vec<&'static str>>> {
         let mut found = Vec::new();
         let is_random = self.page.is_random().await?;
