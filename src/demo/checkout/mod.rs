@@ -83,7 +83,7 @@ pub(super) async fn place_order(
     if let Some(id) = &parsed_id
         && let Some((order, lines)) = shop.orders().find(id).await?
     {
-        return ticket::renew(confirm(&order, &lines, None));
+        return complete(&order, &lines);
     }
     let (id, form) = (parsed_id.map_or_else(DemoOrderId::generate, Ok)?, CheckoutForm::checked(submitted));
     let draft = Draft { shopper, id: &id, form: &form };
@@ -114,7 +114,7 @@ pub(super) async fn place_order(
         }
     }
     match shop.orders().find(&id).await? {
-        Some((order, lines)) => ticket::renew(confirm(&order, &lines, None)),
+        Some((order, lines)) => complete(&order, &lines),
         None => Err(Error::Platform("the placed order is not in the database".to_owned())),
     }
 }
@@ -141,7 +141,7 @@ fn changed_total(cart: &PricedCart, shown: &str) -> String {
 /// other buyers took the stock.
 async fn refused(shop: Shop<'_>, cart: &BTreeMap<String, u32>, draft: &Draft<'_>) -> Result<Response, Error> {
     if let Some((order, lines)) = shop.orders().find(draft.id).await? {
-        return ticket::renew(confirm(&order, &lines, None));
+        return complete(&order, &lines);
     }
     let cart = PricedCart::load(&shop.catalogue(), cart).await?;
     if shop.orders().has_used(draft.shopper.ticket.as_deref()).await? {
@@ -166,6 +166,11 @@ impl Draft<'_> {
         let page = CheckoutPage { frame, order_id, cart, fields, choices, notice };
         pages::private(pages::html(status, &page))
     }
+}
+
+/// Confirms the order of a cart, and gives the browser a ticket for its next checkout.
+fn complete(order: &DemoOrder, lines: &[DemoOrderLine]) -> Result<Response, Error> {
+    ticket::renew(confirm(order, lines, None))
 }
 
 /// Redirects to the order's page, and reports the order to the edge with its flash sale reservation. The edge counts a
