@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use edgefront::{config::rules::UrlRules, proxy::cookie_name};
+use edgefront::config::rules::UrlRules;
 use http::{HeaderMap, StatusCode, header};
 use reqwest::cookie::CookieStore as _;
 use url::Url;
@@ -11,7 +11,9 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
-    negotiation::{PreferenceCookie, Switchers, chosen_cookies, is_switch, other_homes, preference_cookies},
+    negotiation::{
+        PreferenceCookie, Switchers, chosen_cookies, is_switch, lines_without, other_homes, preference_cookies,
+    },
     pieces::Pieces,
     robots::Robots,
     shop::{NoPage, Page, Shop, is_trouble, redirect},
@@ -116,9 +118,7 @@ impl Crawl<'_> {
         let chosen = chosen_cookies(url, &page, home);
         sample.switchers.redirects.add(url, &page, home);
         if let Some(own) = own {
-            let all = page.headers.get_all(header::SET_COOKIE).iter();
-            let mut kept = all.filter(|line| !chosen.iter().any(|cookie| cookie.name() == cookie_name(line)));
-            own.set_cookies(&mut kept, url);
+            own.set_cookies(&mut lines_without(&page.headers, &chosen), url);
         }
         sample.preference_cookies.extend(chosen);
         sample.preference_cookies.extend(preference_cookies(&page.headers));

@@ -323,14 +323,12 @@ impl Examined {
         }
     }
 
-    /// The differences that make it wrong to store the page: between two visitors' renders, or between the stored page
-    /// and the own page of a visitor who gets the stored one. None if the page is not stored, or is the same for all of
-    /// them.
+    /// The differences that make it wrong to store the page: between two visitors' renders, or between the stored page and the own page
+    /// of a visitor who gets the stored one. None if the page is not stored, or is the same for all of them.
     pub fn unsafe_to_share(&self) -> Option<Vec<Difference>> {
         self.verdict.as_ref().ok()?;
-        let renders = self.renders_differ.iter().flatten().filter(|_| !self.has_random_content);
         let visits = self.visits.iter().filter(|visit| visit.gets_stored_page).flat_map(|visit| &visit.differences);
-        let differences: Vec<_> = renders.chain(visits).cloned().collect();
+        let differences: Vec<_> = self.lasting_differences().chain(visits).cloned().collect();
         (!differences.is_empty()).then_some(differences)
     }
 
@@ -358,6 +356,11 @@ impl Examined {
     /// Returns whether the renders for two visitors without cookies differ.
     pub fn has_different_renders(&self) -> bool {
         self.renders_differ.iter().flatten().next().is_some()
+    }
+
+    /// The differences between the renders for two visitors without cookies. Random content is none: it belongs to no visitor.
+    pub fn lasting_differences(&self) -> impl Iterator<Item = &Difference> {
+        self.renders_differ.iter().flatten().filter(|_| !self.has_random_content)
     }
 
     /// The cookies of the signed-in visitor, if this visitor's page equals the shared page. The account has a basket, so a personal page

@@ -85,26 +85,16 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
             let Some(segment) = shape.segments.get(depth) else { continue };
             let is_top = is_top(pattern);
             let many = if is_top { MANY_AT_TOP } else { MANY };
-            let is_one_of_many = || {
-                // A page such as `/shop/cart` does not count as one of many products such as `/shop/item-7`.
-                let siblings = siblings.get(&(pattern.clone(), shape.is_last(depth)));
-                let siblings = siblings.into_iter().flatten();
-                siblings.filter(|sibling| !sibling.bytes().any(|byte| byte.is_ascii_digit())).count() >= many
-            };
+            let siblings = || siblings.get(&(pattern.clone(), shape.is_last(depth))).into_iter().flatten();
+            // A page such as `/shop/cart` does not count as one of many products such as `/shop/item-7`.
+            let is_one_of_many = || siblings().filter(|sibling| !has_digit(sibling)).count() >= many;
+            let are_many_numbered =
+                || siblings().filter(|sibling| has_own_digit(sibling)).count() >= MANY_NUMBERED_AT_TOP;
             let is_literal = segment.is_empty() || segment == "{item}";
-            let are_many_numbered = || {
-                let siblings = siblings.get(&(pattern.clone(), shape.is_last(depth)));
-                let numbered = siblings.into_iter().flatten().filter(|sibling| has_own_digit(sibling));
-                numbered.count() >= MANY_NUMBERED_AT_TOP
-            };
-            let has_digit = if is_top {
-                has_own_digit(segment) && are_many_numbered()
-            } else {
-                segment.bytes().any(|byte| byte.is_ascii_digit())
-            };
+            let is_numbered = if is_top { has_own_digit(segment) && are_many_numbered() } else { has_digit(segment) };
             let has_most_parents = || parents.get(pattern).is_some_and(|parents| parents.have_mostly(segment));
             let is_name = || has_most_parents() || has_personal_name(segment);
-            let is_variable = !is_literal && (has_digit || is_one_of_many() && !is_name());
+            let is_variable = !is_literal && (is_numbered || is_one_of_many() && !is_name());
             pattern.push('/');
             pattern.push_str(if is_variable { "*" } else { segment });
         }
@@ -116,11 +106,15 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
     patterns.into_iter().zip(shapes).map(with_parameters).collect()
 }
 
+fn has_digit(segment: &str) -> bool {
+    segment.bytes().any(|byte| byte.is_ascii_digit())
+}
+
 /// Returns whether a segment at the top has a digit. The name of a category may begin with its number, as in `/3-mugs` of `PrestaShop`.
 fn has_own_digit(segment: &str) -> bool {
     let is_numbered = segment.starts_with(|first: char| first.is_ascii_digit())
         && segment.contains(|letter: char| letter.is_ascii_alphabetic());
-    segment.bytes().any(|byte| byte.is_ascii_digit()) && !is_numbered
+    has_digit(segment) && !is_numbered
 }
 
 /// The pattern in `ITEM_ROUTES` for the pages of a kind. Only the last segment can name the item: a page below an item, such as its

@@ -37,10 +37,7 @@ impl Diagnosis {
         let refused = refused(&pages);
         let Some((page, _)) = refused.first() else { return Ok(settings) };
         // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
-        let is_unsafe = |page: &&&Examined| {
-            let between = page.renders_differ.iter().flatten().filter(|_| !page.has_random_content);
-            between.into_iter().any(|found| !found.kind.is_token())
-        };
+        let is_unsafe = |page: &&&Examined| page.lasting_differences().any(|found| !found.kind.is_token());
         if let Some(page) = pages.iter().find(is_unsafe) {
             let is_silent = |why: &NotStored| matches!(why.reason, Reason::NoItem | Reason::SetCookie);
             let is_silent = page.verdict.as_ref().is_err_and(is_silent);

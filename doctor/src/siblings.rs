@@ -148,7 +148,7 @@ impl Site<'_> {
 fn is_for_everybody(page: &Examined) -> bool {
     !has_personal_name(&page.path)
         && page.template.as_ref().is_some_and(|template| !template.has_personal_form)
-        && (page.has_random_content || page.renders_differ.iter().flatten().all(|found| found.kind.is_token()))
+        && page.lasting_differences().all(|found| found.kind.is_token())
 }
 
 /// Returns whether two pages have the same template, and edgefront treats them in the same way.

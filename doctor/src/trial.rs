@@ -141,7 +141,7 @@ impl Trial<'_> {
 
     /// Compares the renders for two visitors again, if they differed and a CSRF cookie may make them equal.
     async fn renders(&self, app: &Rc<App>, page: &Examined, key: &PageKey) -> Renders {
-        if !page.has_different_renders() || page.has_random_content {
+        if page.lasting_differences().next().is_none() {
             return Renders::Equal;
         }
         let is_covered = app.config.page.cookies.csrf.is_some() && {

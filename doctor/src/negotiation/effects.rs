@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
+use edgefront::proxy::cookie_name;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use url::Url;
 
 use super::preference_cookies::PreferenceCookie;
@@ -81,4 +82,10 @@ pub fn chosen_cookies(link: &Url, page: &Page, home: &Url) -> Vec<PreferenceCook
     let is_chosen = |value: &str| Some(value) == last || link.query_pairs().any(|(_, own)| own == value);
     let pairs = set_cookie_pairs(&page.headers).into_iter();
     pairs.filter(|(_, value)| is_chosen(value)).map(|(name, value)| PreferenceCookie::chosen(name, value)).collect()
+}
+
+/// The `Set-Cookie` lines without those of chosen cookies.
+pub fn lines_without<'a>(headers: &'a HeaderMap, chosen: &[PreferenceCookie]) -> impl Iterator<Item = &'a HeaderValue> {
+    let is_chosen = |line: &HeaderValue| chosen.iter().any(|cookie| cookie.name() == cookie_name(line));
+    headers.get_all(header::SET_COOKIE).iter().filter(move |line| !is_chosen(line))
 }

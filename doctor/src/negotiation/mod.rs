@@ -29,7 +29,7 @@ use url::Url;
 
 pub use self::{
     countries::{Countries, differences_by_address},
-    effects::chosen_cookies,
+    effects::{chosen_cookies, lines_without},
     languages::{is_language, other_homes},
     preference::is_switch,
     preference_cookies::{PreferenceCookie, preference_cookies},

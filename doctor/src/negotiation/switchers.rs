@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use edgefront::{
-    config::{Config, rules::Choices},
-    proxy::cookie_name,
-};
+use edgefront::config::{Config, rules::Choices};
 use html5gum::StartTag;
 use http::{HeaderValue, header};
 use reqwest::cookie::{CookieStore as _, Jar};
@@ -15,7 +12,7 @@ use url::Url;
 use super::{
     Finding,
     compare::ComparedPage,
-    effects::{Redirects, chosen_cookies},
+    effects::{Redirects, chosen_cookies, lines_without},
     preference::{Preference, names_preference},
 };
 use crate::{
@@ -269,9 +266,7 @@ async fn is_kept_by_session(shop: &Shop, page: &Url, link: &Url) -> Option<bool>
     let answer = shop.get(link, cookies(&jar, link).as_ref()).await.ok().filter(|answer| !is_trouble(answer.status))?;
     // A cookie with the chosen value is no session.
     let chosen = chosen_cookies(link, &answer, page);
-    let all = answer.headers.get_all(header::SET_COOKIE).iter();
-    let mut kept = all.filter(|line| !chosen.iter().any(|own| own.name() == cookie_name(line)));
-    jar.set_cookies(&mut kept, link);
+    jar.set_cookies(&mut lines_without(&answer.headers, &chosen), link);
     if cookies(&jar, page).is_none() {
         return Some(false);
     }
